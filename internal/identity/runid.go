@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nemo-lens/lens/internal/resattr"
+	"github.com/nemo-lens/lens/semconv"
 )
 
 // RunIDSource says where a run id came from.
@@ -18,10 +19,6 @@ const (
 	RunIDInherited RunIDSource = "OTEL_RESOURCE_ATTRIBUTES"
 	RunIDRandom    RunIDSource = "random"
 )
-
-// runIDKey is the resource attribute that carries the run id to child
-// processes.
-const runIDKey = "nemo.run.id"
 
 // RunID chooses the id of this run: explicit if it is not empty (the
 // configuration has already read <PREFIX>_RUN_ID into it), else SLURM_JOB_ID,
@@ -39,7 +36,7 @@ func RunID(explicit string, lookup func(string) (string, bool)) (string, RunIDSo
 	if text, _ := lookup(resattr.EnvVar); text != "" {
 		attrs, _ := resattr.Parse(text)
 		for _, kv := range attrs {
-			if id := kv.Value.AsString(); kv.Key == runIDKey && strings.TrimSpace(id) != "" {
+			if id := kv.Value.AsString(); kv.Key == semconv.NeMoRunIDKey && strings.TrimSpace(id) != "" {
 				return id, RunIDInherited
 			}
 		}

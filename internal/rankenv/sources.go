@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nemo-lens/lens/internal/resattr"
+	"github.com/nemo-lens/lens/semconv"
 )
 
 // source says where a launcher leaves its numbers. Of several names the first
@@ -29,9 +30,9 @@ var sources = []source{
 	{launcher: Kubernetes, rank: []string{"JOB_COMPLETION_INDEX"}, sizeOptional: true},
 	{
 		launcher: ResourceAttributes, sizeOptional: true,
-		rank:  []string{attr + "nv.dl.rank", attr + "dl.rank"},
-		world: []string{attr + "nv.dl.world_size", attr + "dl.world_size"},
-		local: []string{attr + "nv.dl.local_rank", attr + "dl.local_rank"},
+		rank:  []string{attr + string(semconv.NVDLRankKey), attr + string(semconv.DLRankKey)},
+		world: []string{attr + string(semconv.NVDLWorldSizeKey), attr + string(semconv.DLWorldSizeKey)},
+		local: []string{attr + string(semconv.NVDLLocalRankKey), attr + string(semconv.DLLocalRankKey)},
 	},
 }
 

@@ -6,33 +6,35 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/semconv"
 )
 
 // integerKeys are the resource fields that are integers and arrive as text when
 // they come through the environment.
 var integerKeys = map[attribute.Key]bool{
-	"nv.dl.rank": true, "nv.dl.world_size": true, "nv.dl.local_rank": true,
-	"nv.dl.topology.size.tp": true, "nv.dl.topology.size.pp": true, "nv.dl.topology.size.dp": true,
-	"nv.dl.training.config.global_batch_size": true,
-	"nv.dl.training.config.micro_batch_size":  true,
-	"nv.dl.training.config.sequence_length":   true,
-	"nv.dl.training.target.train_iters":       true,
-	"nv.dl.training.target.train_samples":     true,
-	"nv.dl.training.target.train_tokens":      true,
-	"nv.gpu.index":                            true,
-	"nv.gpu.memory_total":                     true,
+	semconv.NVDLRankKey: true, semconv.NVDLWorldSizeKey: true, semconv.NVDLLocalRankKey: true,
+	semconv.NVDLTopologySizeTPKey: true, semconv.NVDLTopologySizePPKey: true, semconv.NVDLTopologySizeDPKey: true,
+	semconv.NVDLTrainingConfigGlobalBatchSizeKey: true,
+	semconv.NVDLTrainingConfigMicroBatchSizeKey:  true,
+	semconv.NVDLTrainingConfigSequenceLengthKey:  true,
+	semconv.NVDLTrainingTargetTrainItersKey:      true,
+	semconv.NVDLTrainingTargetTrainSamplesKey:    true,
+	semconv.NVDLTrainingTargetTrainTokensKey:     true,
+	semconv.NVGPUIndexKey:                        true,
+	semconv.NVGPUMemoryTotalKey:                  true,
 }
 
 // legacyIntegerKeys are integers of the base version. The reference leaves them
 // alone; lens converts them too, because it emits both spellings.
 var legacyIntegerKeys = map[attribute.Key]bool{
-	"dl.rank": true, "dl.world_size": true, "dl.local_rank": true,
+	semconv.DLRankKey: true, semconv.DLWorldSizeKey: true, semconv.DLLocalRankKey: true,
 }
 
 // slurmCounters are integers whose invalid values are dropped. Only SLURM
 // detection converts them; see [IsSlurmCounter].
 var slurmCounters = map[attribute.Key]bool{
-	"slurm.array.count": true, "slurm.nnodes": true, "slurm.ntasks": true, "slurm.restart_count": true,
+	semconv.SlurmArrayCountKey: true, semconv.SlurmNNodesKey: true, semconv.SlurmNTasksKey: true, semconv.SlurmRestartCountKey: true,
 }
 
 // Normalise returns attrs with the integer fields as integers where their text
