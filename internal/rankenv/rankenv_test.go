@@ -170,3 +170,13 @@ func FuzzResolve(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkResolve(b *testing.B) {
+	env := torchrun.with(srun)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, err := Resolve(env.lookup); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
