@@ -18,7 +18,8 @@
 //     reference; [Environ] lays its attributes over what the environment holds.
 //
 // Warnings are sentences for a log. They quote keys and malformed pieces, cut
-// to 40 bytes, and never the value of a well-formed pair.
+// to 40 bytes, and of well-formed pairs only the value of an integer field that
+// is no integer.
 //
 // Everything here is safe for concurrent use, except that [Publish] changes the
 // environment of the process and so is for one caller at a time.
