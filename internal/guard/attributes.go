@@ -1,0 +1,144 @@
+package guard
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// CleanAttributes returns attrs with every key and every text in every value
+// valid UTF-8, at any depth of slices and maps. Bytes are left alone. When nothing
+// needs repair the very same slice comes back; otherwise a copy.
+func CleanAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
+	out, _ := fixAttributes(attrs, -1)
+	return out
+}
+
+// CleanResource returns res with its attributes and its schema URL repaired, and
+// res itself when there is nothing to repair.
+func CleanResource(res *resource.Resource) *resource.Resource {
+	attrs, changed := fixAttributes(res.Attributes(), -1)
+	schema := ValidText(res.SchemaURL())
+	if !changed && schema == res.SchemaURL() {
+		return res
+	}
+	return resource.NewWithAttributes(schema, attrs...)
+}
+
+func fixAttributes(attrs []attribute.KeyValue, limit int) (out []attribute.KeyValue, changed bool) {
+	out = attrs
+	for i, kv := range attrs {
+		key := attribute.Key(ValidText(string(kv.Key)))
+		value, valueChanged := fixValue(kv.Value, limit)
+		if key == kv.Key && !valueChanged {
+			continue
+		}
+		if !changed {
+			out, changed = slices.Clone(attrs), true
+		}
+		out[i] = attribute.KeyValue{Key: key, Value: value}
+	}
+	return out, changed
+}
+
+// fixValue repairs and cuts the texts in v; of bytes it keeps the first limit.
+func fixValue(v attribute.Value, limit int) (attribute.Value, bool) {
+	switch v.Type() {
+	case attribute.STRING:
+		s := v.AsString()
+		if fixed := fixText(s, limit); fixed != s {
+			return attribute.StringValue(fixed), true
+		}
+	case attribute.BYTESLICE:
+		if b := v.AsByteSlice(); limit >= 0 && len(b) > limit {
+			return attribute.ByteSliceValue(b[:limit]), true
+		}
+	case attribute.STRINGSLICE:
+		texts, changed := v.AsStringSlice(), false
+		for i, s := range texts {
+			if fixed := fixText(s, limit); fixed != s {
+				texts[i], changed = fixed, true // AsStringSlice made a copy
+			}
+		}
+		if changed {
+			return attribute.StringSliceValue(texts), true
+		}
+	case attribute.SLICE:
+		values, changed := v.AsSlice(), false
+		for i, e := range values {
+			if fixed, c := fixValue(e, limit); c {
+				values[i], changed = fixed, true
+			}
+		}
+		if changed {
+			return attribute.SliceValue(values...), true
+		}
+	case attribute.MAP:
+		if kvs, changed := fixAttributes(v.AsMap(), limit); changed {
+			return attribute.MapValue(kvs...), true
+		}
+	}
+	return v, false
+}
+
+// span is a span of the SDK with some of its parts replaced. It embeds the
+// original for everything else, and for the method that keeps the interface to
+// the SDK.
+type span struct {
+	sdktrace.ReadOnlySpan
+	name     string
+	attrs    []attribute.KeyValue
+	events   []sdktrace.Event
+	links    []sdktrace.Link
+	status   sdktrace.Status
+	scope    instrumentation.Scope
+	resource *resource.Resource
+}
+
+func (s *span) Name() string                                { return s.name }
+func (s *span) Attributes() []attribute.KeyValue            { return s.attrs }
+func (s *span) Events() []sdktrace.Event                    { return s.events }
+func (s *span) Links() []sdktrace.Link                      { return s.links }
+func (s *span) Status() sdktrace.Status                     { return s.status }
+func (s *span) InstrumentationScope() instrumentation.Scope { return s.scope }
+func (s *span) Resource() *resource.Resource                { return s.resource }
+
+// InstrumentationLibrary is the scope under its old name.
+//
+//lint:ignore SA1019 The interface has it.
+func (s *span) InstrumentationLibrary() instrumentation.Library { return s.scope }
+
+// fix returns a copy of s, in its clean group, in which all text is valid and
+// within the limits. The trace state needs nothing: the API accepts printable ASCII only.
+func (l limits) fix(s sdktrace.ReadOnlySpan, clean *group) *span {
+	out := &span{
+		ReadOnlySpan: s, name: fixText(s.Name(), l.name), status: s.Status(),
+		scope: clean.scope, resource: clean.resource,
+	}
+	out.attrs, _ = fixAttributes(s.Attributes(), l.value)
+	out.status.Description = fixText(out.status.Description, l.value)
+
+	// A shallow copy, whose elements get attributes of their own.
+	out.events = slices.Clone(s.Events())
+	for i := range out.events {
+		e := &out.events[i]
+		e.Name = fixText(e.Name, l.name)
+		e.Attributes, _ = fixAttributes(e.Attributes, l.value)
+	}
+	out.links = slices.Clone(s.Links())
+	for i := range out.links {
+		out.links[i].Attributes, _ = fixAttributes(out.links[i].Attributes, l.value)
+	}
+	return out
+}
+
+func cleanScope(s instrumentation.Scope) instrumentation.Scope {
+	s.Name, s.Version, s.SchemaURL = ValidText(s.Name), ValidText(s.Version), ValidText(s.SchemaURL)
+	if attrs, changed := fixAttributes(s.Attributes.ToSlice(), -1); changed {
+		s.Attributes = attribute.NewSet(attrs...)
+	}
+	return s
+}
