@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Sizes are those of the protobuf encoding of OTLP 1.11 (opentelemetry/proto/
@@ -60,10 +61,7 @@ func (z *sizer) span(s sdktrace.ReadOnlySpan) int {
 	const ids = 2 + 16 + 2 + 8 + 2 + 8 // trace, span, parent
 	const kind, flags = 2, 2 + 4
 	n := ids + kind + flags + 2*fixed64 + 3*maxCount
-	sc := s.SpanContext()
-	if ts := sc.TraceState(); ts.Len() > 0 {
-		n += field(len(ts.String()))
-	}
+	n += traceState(s.SpanContext().TraceState())
 	n += z.text(s.Name(), z.name)
 	n += z.attributes(s.Attributes(), z.value)
 	events := s.Events()
@@ -75,13 +73,22 @@ func (z *sizer) span(s sdktrace.ReadOnlySpan) int {
 	for i := range links {
 		l := &links[i]
 		const fixed = 2 + 16 + 2 + 8 + maxCount + 1 + 4
-		m := fixed + z.attributes(l.Attributes, z.value)
-		if ts := l.SpanContext.TraceState(); ts.Len() > 0 {
-			m += field(len(ts.String()))
-		}
-		n += field(m)
+		n += field(fixed + traceState(l.SpanContext.TraceState()) + z.attributes(l.Attributes, z.value))
 	}
 	n += field(2 + z.text(s.Status().Description, z.value))
+	return field(n)
+}
+
+// traceState is the size of the header text, without making it.
+func traceState(ts trace.TraceState) int {
+	if ts.Len() == 0 {
+		return 0
+	}
+	n := 0
+	ts.Walk(func(key, value string) bool {
+		n += len(key) + len("=") + len(value) + len(",")
+		return true
+	})
 	return field(n)
 }
 
