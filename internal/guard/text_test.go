@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -123,6 +124,51 @@ func TestOneBadByteCostsNothing(t *testing.T) {
 	}
 	if got := spans[1].Name(); got != bad {
 		t.Errorf("the caller's slice or span was written to: %q", got)
+	}
+}
+
+// TestEachPlaceAlone puts the bad byte into one place at a time, so that no other
+// place causes the repair.
+func TestEachPlaceAlone(t *testing.T) {
+	t.Parallel()
+	const bad = "a\xffb"
+	key := attribute.Key(bad)
+	values := map[string]attribute.KeyValue{
+		"key": key.Int(1), "value": attribute.String("k", bad), "slice": attribute.StringSlice("k", []string{"x", bad}),
+		"long slice": attribute.StringSlice("k", []string{"a", "b", "c", "d", bad}),
+		"nested":     {Key: "k", Value: attribute.SliceValue(attribute.MapValue(attribute.StringSlice("x", []string{bad})))},
+		"map key":    {Key: "k", Value: attribute.MapValue(key.Int(1))},
+	}
+	places := map[string]func(*tracetest.SpanStub){
+		"name":          func(s *tracetest.SpanStub) { s.Name = bad },
+		"status":        func(s *tracetest.SpanStub) { s.Status.Description = bad },
+		"event":         func(s *tracetest.SpanStub) { s.Events = []sdktrace.Event{{}, {Name: bad}} },
+		"scope name":    func(s *tracetest.SpanStub) { s.InstrumentationScope.Name = bad },
+		"scope version": func(s *tracetest.SpanStub) { s.InstrumentationScope.Version = bad },
+		"scope schema":  func(s *tracetest.SpanStub) { s.InstrumentationScope.SchemaURL = bad },
+		"schema":        func(s *tracetest.SpanStub) { s.Resource = resource.NewWithAttributes(bad) },
+	}
+	for name, kv := range values {
+		places["span "+name] = func(s *tracetest.SpanStub) { s.Attributes = []attribute.KeyValue{kv} }
+		places["event "+name] = func(s *tracetest.SpanStub) { s.Events = []sdktrace.Event{{Attributes: []attribute.KeyValue{kv}}} }
+		places["link "+name] = func(s *tracetest.SpanStub) { s.Links = []sdktrace.Link{{Attributes: []attribute.KeyValue{kv}}} }
+		places["scope "+name] = func(s *tracetest.SpanStub) { s.InstrumentationScope.Attributes = attribute.NewSet(kv) }
+		places["resource "+name] = func(s *tracetest.SpanStub) { s.Resource = resource.NewSchemaless(kv) }
+	}
+	for place, put := range places {
+		in := stub(1)
+		put(&in)
+		exp, w := otlp(t)
+		if err := New(exp, Options{}).ExportSpans(t.Context(), tracetest.SpanStubs{stub(0), in}.Snapshots()); err != nil {
+			t.Errorf("%s: %v", place, err)
+			continue
+		}
+		data := &tracepb.TracesData{ResourceSpans: w.requests[0]}
+		if _, err := proto.Marshal(data); err != nil {
+			t.Errorf("%s: %v", place, err)
+		} else if text := data.String(); len(w.spans()) != 2 || !strings.Contains(text, "a\uFFFDb") {
+			t.Errorf("%s: %d spans: %s", place, len(w.spans()), text)
+		}
 	}
 }
 

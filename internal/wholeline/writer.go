@@ -9,8 +9,8 @@
 //   - Pipes and sockets on Unix: the kernel keeps only short writes together
 //     (4096 bytes on Linux), so each line is written under an advisory lock of
 //     the file (fcntl, held for that one write, released by the kernel when a
-//     process dies). Where the system refuses such a lock the line is written
-//     without it.
+//     process dies). Where the system refuses such a lock, as it may outside
+//     Linux, the line is written without it.
 //   - Anything else: one Write under a mutex of the Writer.
 //
 // A closed pipe is an error and never a signal: writing to descriptor 1 or 2
