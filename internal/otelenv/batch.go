@@ -1,0 +1,79 @@
+package otelenv
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits of [Batch]. Text beyond them is clamped.
+const (
+	MaxQueueSize     = 1 << 20
+	MaxBatchSize     = 1 << 16
+	MinScheduleDelay = 10 * time.Millisecond
+	MaxScheduleDelay = time.Hour
+)
+
+// Batch are settings of a batch processor. A field that is zero was not set.
+type Batch struct {
+	MaxQueueSize       int // 1 to MaxQueueSize
+	MaxExportBatchSize int // 1 to MaxBatchSize
+	ScheduleDelay      time.Duration
+	ExportTimeout      time.Duration // MinTimeout to MaxTimeout
+}
+
+// ParseBatch reads OTEL_BSP_MAX_QUEUE_SIZE, OTEL_BSP_MAX_EXPORT_BATCH_SIZE, and
+// in milliseconds OTEL_BSP_SCHEDULE_DELAY and OTEL_BSP_EXPORT_TIMEOUT. Text that is
+// not a whole number above 0 leaves its field unset, with a warning. A batch
+// larger than a queue that is set too is cut to the queue, with a warning.
+func ParseBatch(lookup Lookup) (Batch, []Warning) { return parseBatch("OTEL_BSP_", lookup) }
+
+// ParseLogBatch is [ParseBatch] for log records, which have OTEL_BLRP_ in front.
+func ParseLogBatch(lookup Lookup) (Batch, []Warning) { return parseBatch("OTEL_BLRP_", lookup) }
+
+func parseBatch(prefix string, lookup Lookup) (b Batch, warnings []Warning) {
+	count := func(name string, low, high int) int {
+		n, ok, w := first(lookup, prefix+name).number(limits{0, int64(low), int64(high)}, "")
+		warnings = append(warnings, w...)
+		if !ok {
+			return 0
+		}
+		return int(n)
+	}
+	wait := func(name string, low, high time.Duration) time.Duration {
+		d, ok, w := first(lookup, prefix+name).duration(0, low, high)
+		warnings = append(warnings, w...)
+		if !ok {
+			return 0
+		}
+		return d
+	}
+	b.MaxQueueSize = count("MAX_QUEUE_SIZE", 1, MaxQueueSize)
+	b.MaxExportBatchSize = count("MAX_EXPORT_BATCH_SIZE", 1, MaxBatchSize)
+	b.ScheduleDelay = wait("SCHEDULE_DELAY", MinScheduleDelay, MaxScheduleDelay)
+	b.ExportTimeout = wait("EXPORT_TIMEOUT", MinTimeout, MaxTimeout)
+	if b.MaxQueueSize > 0 && b.MaxExportBatchSize > b.MaxQueueSize {
+		warnings = append(warnings, Warning(fmt.Sprintf("lens: %sMAX_EXPORT_BATCH_SIZE is %d and the queue holds %d; using %d",
+			prefix, b.MaxExportBatchSize, b.MaxQueueSize, b.MaxQueueSize)))
+		b.MaxExportBatchSize = b.MaxQueueSize
+	}
+	return b, warnings
+}
+
+// WithDefaults returns b with unset fields taken from def, and a batch that is no
+// larger than the queue.
+func (b Batch) WithDefaults(def Batch) Batch {
+	if b.MaxQueueSize <= 0 {
+		b.MaxQueueSize = def.MaxQueueSize
+	}
+	if b.MaxExportBatchSize <= 0 {
+		b.MaxExportBatchSize = def.MaxExportBatchSize
+	}
+	if b.ScheduleDelay <= 0 {
+		b.ScheduleDelay = def.ScheduleDelay
+	}
+	if b.ExportTimeout <= 0 {
+		b.ExportTimeout = def.ExportTimeout
+	}
+	b.MaxExportBatchSize = min(b.MaxExportBatchSize, b.MaxQueueSize)
+	return b
+}
