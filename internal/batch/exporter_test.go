@@ -1,0 +1,184 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+type typedNil struct{ n int }
+
+func (e *typedNil) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
+	e.n += len(spans)
+	return nil
+}
+func (e *typedNil) Shutdown(context.Context) error { e.n = 0; return nil }
+
+// What an exporter can do, and what it costs: 10 spans that fail, and then 5 that
+// succeed if the exporter ever does.
+func TestExporterFailures(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	first := func(do func(ctx context.Context, n int) error) *exporter {
+		e, called := &exporter{}, false
+		e.do = func(ctx context.Context, n int) error {
+			if called {
+				return nil
+			}
+			called = true
+			return do(ctx, n)
+		}
+		return e
+	}
+	for name, c := range map[string]struct {
+		exp    sdktrace.SpanExporter
+		failed uint64
+		is     error
+		text   string
+	}{
+		"error":        {first(func(context.Context, int) error { return boom }), 10, boom, "10 of 15 spans lost: 10 not exported (boom)"},
+		"exact":        {first(func(context.Context, int) error { return lossError(3) }), 3, lossError(3), "3 of 15 spans lost: 3 not exported (partly refused)"},
+		"exact, deep":  {first(func(context.Context, int) error { return fmt.Errorf("x: %w", lossError(3)) }), 3, lossError(3), "3 not exported"},
+		"too much":     {first(func(context.Context, int) error { return lossError(1000) }), 10, nil, "10 of 15"},
+		"negative":     {first(func(context.Context, int) error { return lossError(-1) }), 0, nil, ""},
+		"a warning":    {first(func(context.Context, int) error { return lossError(0) }), 0, nil, ""},
+		"panic":        {first(func(context.Context, int) error { panic("oh no") }), 10, nil, "panicked in ExportSpans: oh no"},
+		"panic, error": {first(func(context.Context, int) error { panic(boom) }), 10, boom, "panicked in ExportSpans: boom"},
+		"Goexit":       {first(func(context.Context, int) error { runtime.Goexit(); return nil }), 10, nil, "runtime.Goexit in ExportSpans"},
+		"nil error of a type": {first(func(context.Context, int) error {
+			var e *pointerError
+			return e
+		}), 10, nil, "10 of 15"},
+		"time-out": {first(func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }), 10, context.DeadlineExceeded, "context deadline exceeded"},
+		"secret":   {first(func(context.Context, int) error { return errors.New("post https://me:hunter2@host/: refused") }), 10, nil, "refused"},
+		"nil":      {nil, 15, nil, "the span exporter is nil"},
+		"typed nil": {(*typedNil)(nil), 15, nil,
+			"panicked in ExportSpans: runtime error: invalid memory address or nil pointer dereference"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := New(c.exp, Config{BatchSize: 10})
+				end(p, 10)
+				time.Sleep(time.Minute)
+				end(p, 5)
+				time.Sleep(time.Minute)
+				wantStats(t, p, Stats{Ended: 15, Exported: 15 - c.failed, Failed: c.failed})
+				err := p.Shutdown(t.Context())
+				if c.failed == 0 {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				var loss *LossError
+				if !errors.As(err, &loss) || loss.Failed != c.failed || loss.Dropped != 0 || loss.Of != 15 {
+					t.Fatalf("error %#v", err)
+				}
+				if c.is != nil && !errors.Is(err, c.is) {
+					t.Errorf("error %v is not %v", err, c.is)
+				}
+				if !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("error %q, want it to have %q", err, c.text)
+				}
+				if p.Cause() == nil {
+					t.Error("no cause")
+				}
+			})
+		})
+	}
+}
+
+// pointerError panics when asked anything while nil.
+type pointerError struct{ lost int }
+
+func (e *pointerError) Error() string  { return fmt.Sprint(e.lost) }
+func (e *pointerError) LostSpans() int { return e.lost }
+
+func TestExporterShutdownFails(t *testing.T) {
+	t.Parallel()
+	boom := errors.New("boom")
+	for name, down := range map[string]func(context.Context) error{
+		"error":  func(context.Context) error { return boom },
+		"panic":  func(context.Context) error { panic(boom) },
+		"Goexit": func(context.Context) error { runtime.Goexit(); return nil },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &exporter{doDown: down}
+			p := New(e, Config{})
+			end(p, 3)
+			err := p.Shutdown(t.Context())
+			if err == nil || (name != "Goexit" && !errors.Is(err, boom)) {
+				t.Errorf("%s: error %v", name, err)
+			}
+			if again := p.Shutdown(t.Context()); again != err || e.shutdowns() != 1 {
+				t.Errorf("%s: then error %v after %d calls", name, again, e.shutdowns())
+			}
+			wantStats(t, p, Stats{Ended: 3, Exported: 3})
+		})
+	}
+}
+
+func TestOnLoss(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var all []Stats
+		calls := func() []Stats {
+			mu.Lock()
+			defer mu.Unlock()
+			return all
+		}
+		var p *Processor
+		e, next := hold()
+		p = New(e, Config{QueueSize: 10, BatchSize: 5, MaxWait: -1, OnLoss: func(s Stats) {
+			mu.Lock()
+			all = append(all, s)
+			mu.Unlock()
+			p.Stats()          // no lock is held
+			p.OnEnd(unsampled) // and the program may trace in it
+			panic("and panic")
+		}})
+		end(p, 5)
+		synctest.Wait()
+		end(p, 10)
+		synctest.Wait()
+		if len(calls()) != 0 {
+			t.Errorf("called without a loss: %+v", calls())
+		}
+		end(p, 100) // while the exporter is stuck
+		synctest.Wait()
+		if len(calls()) != 1 || calls()[0].Dropped == 0 {
+			t.Fatalf("calls %+v, want one, at once", calls())
+		}
+		end(p, 100)
+		synctest.Wait()
+		if len(calls()) != 1 {
+			t.Errorf("%d calls at once, want one a second", len(calls()))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(calls()) != 2 || calls()[1].Dropped != 200 {
+			t.Errorf("calls %+v, want a second one", calls())
+		}
+		time.Sleep(time.Hour)
+		if len(calls()) != 2 {
+			t.Errorf("%d calls, though no more was lost", len(calls()))
+		}
+		next <- errors.New("refused")
+		synctest.Wait()
+		if len(calls()) != 3 || calls()[2].Failed != 5 {
+			t.Errorf("calls %+v, want one for a failed export", calls())
+		}
+		close(next)
+		_ = p.Shutdown(t.Context())
+	})
+}

@@ -1,0 +1,322 @@
+package batch
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	std := Config{QueueSize: 16384, BatchSize: 512, Delay: 5 * time.Second, ExportTimeout: 30 * time.Second, MaxWait: time.Millisecond}
+	for name, c := range map[string]struct{ in, want Config }{
+		"zero":     {Config{}, std},
+		"negative": {Config{QueueSize: -1, BatchSize: -1, Delay: -1, ExportTimeout: -1}, std},
+		"smallest": {
+			Config{QueueSize: 1, BatchSize: 1, Delay: 1, ExportTimeout: 1, MaxWait: 1},
+			Config{QueueSize: 1, BatchSize: 1, Delay: time.Millisecond, ExportTimeout: time.Millisecond, MaxWait: 1},
+		},
+		"batch over queue": {
+			Config{QueueSize: 100},
+			Config{QueueSize: 100, BatchSize: 100, Delay: std.Delay, ExportTimeout: std.ExportTimeout, MaxWait: std.MaxWait},
+		},
+		"largest": {
+			Config{math.MaxInt, math.MaxInt, math.MaxInt64, math.MaxInt64, math.MaxInt64, true, nil},
+			Config{1 << 20, 1 << 16, math.MaxInt64, math.MaxInt64, math.MaxInt64, true, nil},
+		},
+	} {
+		got := c.in.normal()
+		if got.QueueSize != c.want.QueueSize || got.BatchSize != c.want.BatchSize || got.Delay != c.want.Delay ||
+			got.ExportTimeout != c.want.ExportTimeout || got.MaxWait != c.want.MaxWait {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		// It works with it.
+		e := &exporter{}
+		p := New(e, c.in)
+		p.OnEnd(sampled)
+		if err := p.Shutdown(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantStats(t, p, Stats{Ended: 1, Exported: 1})
+	}
+}
+
+func TestBatching(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &exporter{}
+		p := New(e, Config{QueueSize: 100, BatchSize: 10, Delay: time.Minute})
+		end(p, 9)
+		synctest.Wait()
+		if c := e.calls(); len(c) != 0 {
+			t.Errorf("exported %v before the delay", c)
+		}
+		time.Sleep(time.Minute - time.Nanosecond)
+		if c := e.calls(); len(c) != 0 {
+			t.Errorf("exported %v before the delay", c)
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if c := e.calls(); !slices.Equal(c, []int{9}) {
+			t.Errorf("exported %v after the delay, want [9]", c)
+		}
+		// Full batches do not wait, and the rest waits for more.
+		end(p, 25)
+		synctest.Wait()
+		if c := e.calls(); !slices.Equal(c, []int{9, 10, 10}) {
+			t.Errorf("exported %v, want the full batches", c)
+		}
+		wantStats(t, p, Stats{Ended: 34, Exported: 29, Queued: 5})
+		p.OnEnd(unsampled)
+		end(p, 5)
+		synctest.Wait()
+		if c := e.calls(); !slices.Equal(c, []int{9, 10, 10, 10}) {
+			t.Errorf("exported %v, want one more full batch", c)
+		}
+		if err := p.Shutdown(t.Context()); err != nil || e.shutdowns() != 1 {
+			t.Errorf("error %v, %d shutdowns of the exporter", err, e.shutdowns())
+		}
+		wantStats(t, p, Stats{Ended: 39, Exported: 39})
+	})
+}
+
+// Half a queue wakes the exporter when a batch is as large as the queue.
+func TestWakesEarly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &exporter{}
+		p := New(e, Config{QueueSize: 10, BatchSize: 10, Delay: time.Hour})
+		for range 10 {
+			end(p, 5)
+			synctest.Wait()
+		}
+		wantStats(t, p, Stats{Ended: 50, Exported: 50})
+		_ = p.Shutdown(t.Context())
+	})
+}
+
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []time.Duration{-1, 0, 1, time.Millisecond, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			p := New(&exporter{}, Config{Delay: delay})
+			synctest.Wait()
+			if p.delay.Stop() {
+				t.Errorf("delay %v: a timer runs with nothing queued", delay)
+			}
+			p.OnEnd(sampled)
+			time.Sleep(time.Hour)
+			wantStats(t, p, Stats{Ended: 1, Exported: 1})
+			if p.delay.Stop() {
+				t.Errorf("delay %v: a timer runs after the export", delay)
+			}
+			_ = p.Shutdown(t.Context())
+		})
+	}
+}
+
+// hold is an exporter that keeps each batch until told to go on.
+func hold() (*exporter, chan error) {
+	next := make(chan error)
+	return &exporter{do: func(context.Context, int) error { return <-next }}, next
+}
+
+func TestFullQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, next := hold()
+		p := New(e, Config{QueueSize: 10, BatchSize: 5})
+		end(p, 5)
+		synctest.Wait() // the exporter has these
+		end(p, 10)
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 8 { // all wait together
+			wg.Go(func() {
+				p.OnEnd(sampled)
+				if d := time.Since(began); d != time.Millisecond {
+					t.Errorf("waited for %v, want 1ms", d)
+				}
+			})
+		}
+		synctest.Wait()
+		wantStats(t, p, Stats{Ended: 23, Queued: 23})
+		wg.Wait()
+		wantStats(t, p, Stats{Ended: 23, Queued: 15, Dropped: 8})
+		end(p, 1000) // the time is spent
+		if d := time.Since(began); d != time.Millisecond {
+			t.Errorf("more waiting: %v in all, want 1ms", d)
+		}
+		wantStats(t, p, Stats{Ended: 1023, Queued: 15, Dropped: 1008})
+
+		next <- nil // and given anew
+		synctest.Wait()
+		end(p, 5)
+		began = time.Now()
+		go func() {
+			time.Sleep(time.Millisecond / 2)
+			next <- nil
+		}()
+		end(p, 1)
+		if d := time.Since(began); d != time.Millisecond/2 {
+			t.Errorf("waited for %v, want the half millisecond until there was room", d)
+		}
+		wantStats(t, p, Stats{Ended: 1029, Queued: 11, Dropped: 1008, Exported: 10})
+		close(next)
+		synctest.Wait()
+		err := p.Shutdown(t.Context())
+		if want := "lens: 1008 of 1029 spans lost: 1008 dropped because the queue was full"; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %v", err, want)
+		}
+		wantStats(t, p, Stats{Ended: 1029, Dropped: 1008, Exported: 21})
+	})
+}
+
+func TestNoWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, next := hold()
+		p := New(e, Config{QueueSize: 1, MaxWait: -1})
+		began := time.Now()
+		end(p, 1)
+		synctest.Wait()
+		end(p, 5)
+		if time.Since(began) != 0 {
+			t.Errorf("waited for %v", time.Since(began))
+		}
+		wantStats(t, p, Stats{Ended: 6, Queued: 2, Dropped: 4})
+		close(next)
+		_ = p.Shutdown(t.Context())
+	})
+}
+
+// With a dead collector all the waiting is MaxWait for each batch that it refuses.
+func TestDeadCollectorCostsNoTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &exporter{do: func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		p := New(e, Config{QueueSize: 100, BatchSize: 10, ExportTimeout: 10 * time.Second})
+		var waited time.Duration
+		for range 60_000 { // a minute of 1000 spans a second
+			began := time.Now()
+			p.OnEnd(sampled)
+			waited += time.Since(began)
+			time.Sleep(time.Millisecond)
+		}
+		if limit := time.Duration(len(e.calls())) * time.Millisecond; waited > limit || len(e.calls()) > 8 {
+			t.Errorf("waited for %v in %d calls, want at most 1ms each", waited, len(e.calls()))
+		}
+		s := p.Stats()
+		if checkSum(t, s); s.Ended != 60_000 || s.Queued > 110 {
+			t.Errorf("stats %+v", s)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = p.Shutdown(ctx)
+		time.Sleep(lingerTime)
+	})
+}
+
+func TestBlock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, next := hold()
+		p := New(e, Config{QueueSize: 10, BatchSize: 5, Block: true})
+		began := time.Now()
+		go func() {
+			for range 8 {
+				time.Sleep(time.Hour)
+				next <- nil
+			}
+		}()
+		end(p, 40) // 5 with the exporter, 10 queued, 25 after 5 batches
+		if d := time.Since(began); d != 5*time.Hour {
+			t.Errorf("took %v, want 5h", d)
+		}
+		if err := p.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		wantStats(t, p, Stats{Ended: 40, Exported: 40})
+	})
+}
+
+// Shutdown lets producers go that wait for room.
+func TestBlockEndsAtShutdown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, next := hold()
+		p := New(e, Config{QueueSize: 5, BatchSize: 5, Block: true})
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { p.OnEnd(sampled) })
+		}
+		synctest.Wait()
+		wantStats(t, p, Stats{Ended: 20, Queued: 20})
+		shut := make(chan error)
+		go func() { shut <- p.Shutdown(t.Context()) }()
+		wg.Wait()
+		s := p.Stats()
+		if s.Dropped == 0 || s.Dropped > 15 || s.Ended != 20 {
+			t.Errorf("stats %+v", s)
+		}
+		close(next)
+		if err := <-shut; err == nil {
+			t.Error("no error although spans were dropped")
+		}
+		checkSum(t, p.Stats())
+	})
+}
+
+// A queue that was long keeps no more empty chunks than it says.
+func TestQueueMemory(t *testing.T) {
+	t.Parallel()
+	q := newQueue(1<<20, 1024)
+	for range 1 << 20 {
+		q.add(sampled)
+	}
+	for q.waiting > 0 {
+		c := q.pop()
+		clear(c.spans)
+		c.spans = c.spans[:0]
+		q.recycle(c)
+	}
+	n := 0
+	for c := q.free; c != nil; c = c.next {
+		n++
+	}
+	if n != q.spare || n*1024 > keepSpans || n < 2 {
+		t.Errorf("%d chunks kept, counted %d", n, q.spare)
+	}
+	if q.accepted != 1<<20 || q.taken != 1<<20 {
+		t.Errorf("accepted %d, taken %d", q.accepted, q.taken)
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	for _, block := range []bool{false, true} {
+		p := New(discard{}, Config{Block: block})
+		end(p, 20_000)
+		_ = p.ForceFlush(t.Context())
+		if n := testing.AllocsPerRun(10_000, func() { p.OnEnd(sampled) }); n != 0 {
+			t.Errorf("block=%v: %v allocations", block, n)
+		}
+		_ = p.Shutdown(t.Context())
+		if n := testing.AllocsPerRun(1000, func() { p.OnEnd(sampled) }); n != 0 {
+			t.Errorf("block=%v: %v allocations after shutdown", block, n)
+		}
+	}
+}
+
+type discard struct{}
+
+func (discard) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (discard) Shutdown(context.Context) error                             { return nil }
