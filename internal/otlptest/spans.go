@@ -71,21 +71,25 @@ func (s Span) Event(name string) (Event, bool) {
 func (s *Server) Spans() []Span {
 	var out []Span
 	for _, k := range keptOf[*coltracepb.ExportTraceServiceRequest](s) {
-		left := k.items
-		for _, r := range k.msg.GetResourceSpans() {
-			res := attributes(r.GetResource().GetAttributes())
-			for _, sc := range r.GetScopeSpans() {
-				scope := newScope(sc.GetScope(), sc.GetSchemaUrl())
-				for _, p := range sc.GetSpans() {
-					if left == 0 {
-						break
-					}
-					left--
-					span := newSpan(p)
-					span.Scope, span.Resource, span.ResourceSchemaURL = scope, res, r.GetSchemaUrl()
-					span.Request = k.request
-					out = append(out, span)
-				}
+		for _, span := range Flatten(k.msg.GetResourceSpans())[:k.items] {
+			span.Request = k.request
+			out = append(out, span)
+		}
+	}
+	return out
+}
+
+// Flatten returns all spans of raw messages that came some other way.
+func Flatten(raw []*tracepb.ResourceSpans) []Span {
+	var out []Span
+	for _, r := range raw {
+		res := attributes(r.GetResource().GetAttributes())
+		for _, sc := range r.GetScopeSpans() {
+			scope := newScope(sc.GetScope(), sc.GetSchemaUrl())
+			for _, p := range sc.GetSpans() {
+				span := newSpan(p)
+				span.Scope, span.Resource, span.ResourceSchemaURL = scope, res, r.GetSchemaUrl()
+				out = append(out, span)
 			}
 		}
 	}
