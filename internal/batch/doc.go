@@ -8,7 +8,8 @@
 //     every moment, during floods, outages and shutdown. Spans that were not
 //     sampled are ignored and not counted.
 //   - OnEnd never waits for the network and allocates nothing in the steady state:
-//     one lock, one append to a chunk that is recycled.
+//     one lock, one append to a chunk that is recycled. It yields its core when two
+//     batches are ready and the exporter's goroutine could run and does not.
 //   - A full queue makes the producers wait, because the exporter's goroutine often
 //     needs no more than a turn on a core to empty it. All of them together wait
 //     for at most [Config.MaxWait] of wall time, then spans are dropped at once,

@@ -20,7 +20,7 @@ type flusher struct {
 func (p *Processor) ForceFlush(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	base, upTo := p.reported, p.accepted
+	base, upTo := p.reported, p.accepted()
 	var unfinished error
 	if p.gone() < upTo {
 		f := flusher{upTo, make(chan struct{})}

@@ -3,8 +3,9 @@ package batch
 import (
 	"context"
 	"fmt"
-	"math"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -13,20 +14,24 @@ import (
 // Processor is a span processor that exports in batches. Make one with [New].
 // Every method is safe for concurrent use.
 type Processor struct {
-	exp    sdktrace.SpanExporter
-	cfg    Config
-	early  int             // spans waiting that wake the worker at once
-	ctx    context.Context // of every call of the exporter
-	cancel context.CancelFunc
-	wake   chan struct{} // to the worker
-	lossy  chan struct{} // to the one that calls OnLoss
-	done   chan struct{} // closed when finished is set
+	hot
 
-	delay *time.Timer // the worker's own
+	exp     sdktrace.SpanExporter
+	cfg     Config
+	early   int             // spans waiting that wake the worker at once
+	yieldAt int             // and that make a producer let it run
+	ctx     context.Context // of every call of the exporter
+	cancel  context.CancelFunc
+	wake    chan struct{} // to the worker
+	lossy   chan struct{} // to the one that calls OnLoss
+	done    chan struct{} // closed when finished is set
 
-	mu sync.Mutex
+	delay     *time.Timer // the worker's own
+	exporting atomic.Bool // the worker is inside the exporter
+
+	// From here on guarded by mu.
+
 	queue
-	wakeAt  int // waiting spans at which a producer must wake the worker
 	blocked int // producers that wait for room, one span each
 
 	// Why the worker should take a batch that is not full.
@@ -61,8 +66,6 @@ type Processor struct {
 
 var _ sdktrace.SpanProcessor = (*Processor)(nil)
 
-const never = math.MaxInt
-
 // New starts a processor. It must be shut down. A nil exporter, also one with a
 // type, is accepted; its spans fail and are counted.
 func New(exp sdktrace.SpanExporter, cfg Config) *Processor {
@@ -71,16 +74,16 @@ func New(exp sdktrace.SpanExporter, cfg Config) *Processor {
 	}
 	cfg = cfg.normal()
 	p := &Processor{
-		exp:    exp,
-		cfg:    cfg,
-		early:  min(cfg.BatchSize, max(1, cfg.QueueSize/2)),
-		queue:  newQueue(cfg.QueueSize, cfg.BatchSize),
-		wakeAt: never,
-		wake:   make(chan struct{}, 1),
-		lossy:  make(chan struct{}, 1),
-		done:   make(chan struct{}),
-		delay:  time.NewTimer(cfg.Delay),
+		exp:     exp,
+		cfg:     cfg,
+		early:   min(cfg.BatchSize, max(1, cfg.QueueSize/2)),
+		yieldAt: min(2*cfg.BatchSize, cfg.QueueSize),
+		wake:    make(chan struct{}, 1),
+		lossy:   make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		delay:   time.NewTimer(cfg.Delay),
 	}
+	p.init(cfg.QueueSize, cfg.BatchSize)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.room.L = &p.mu
 	p.budget = time.AfterFunc(time.Hour, p.spend)
@@ -102,21 +105,58 @@ func (p *Processor) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return
 	}
-	p.mu.Lock()
-	p.ended++
-	if (p.stopping || p.waiting >= p.size) && !p.waitForRoom() {
+	p.lock()
+	if p.waiting >= p.limit && !p.waitForRoom() {
 		p.mu.Unlock()
 		return
 	}
 	p.add(s)
-	wake := p.waiting >= p.wakeAt
-	if wake {
-		p.wakeAt = never
+	if p.waiting < p.wakeAt {
+		p.mu.Unlock()
+		return
+	}
+	if !p.awake {
+		p.awake, p.wakeAt = true, p.yieldAt
+		p.mu.Unlock()
+		p.signal()
+		return
 	}
 	p.mu.Unlock()
-	if wake {
-		p.signal()
+	if !p.exporting.Load() {
+		// The worker has something to do and no core to do it on. Producers that do
+		// not let it have one would fill the queue within their turns of 10 ms, and
+		// memory with it; then they would have to wait.
+		runtime.Gosched()
 	}
+}
+
+// Turns of an empty loop, about a third of a nanosecond each.
+const firstPause, lastPause = 1000, 8000
+
+// lock is p.mu.Lock for the hot path. What the lock protects takes some tens of
+// nanoseconds, less than it takes to move its memory to another core. So who finds
+// it taken stays away for a few microseconds, in which the other core can add a
+// hundred spans undisturbed, and then lets other goroutines run. To queue up instead
+// puts the mutex into its fair mode, where each span is a switch of goroutines: 255 ns
+// a span against 57, with 8 goroutines on 2 cores.
+func (p *Processor) lock() {
+	for pause := firstPause; ; pause *= 2 {
+		if p.mu.TryLock() {
+			return
+		}
+		if pause > lastPause {
+			break
+		}
+		for range pause {
+		}
+	}
+	for range 64 {
+		runtime.Gosched()
+		if p.mu.TryLock() {
+			return
+		}
+	}
+	p.mu.Lock()
 }
 
 // waitForRoom reports whether the queue has room for a span, and otherwise counts
@@ -128,7 +168,7 @@ func (p *Processor) waitForRoom() bool {
 	}
 	p.blocked++
 	var patience time.Time
-	for p.waiting >= p.size && !p.stopping {
+	for p.waiting >= p.limit && !p.stopping {
 		if !p.cfg.Block {
 			if p.spent || p.cfg.MaxWait < 0 {
 				break
@@ -148,7 +188,7 @@ func (p *Processor) waitForRoom() bool {
 		p.room.Wait()
 	}
 	p.blocked--
-	if p.waiting < p.size && !p.stopping {
+	if p.waiting < p.limit {
 		return true
 	}
 	p.full++

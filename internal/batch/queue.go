@@ -1,24 +1,36 @@
 package batch
 
-import sdktrace "go.opentelemetry.io/otel/sdk/trace"
+import (
+	"sync"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// hot is what OnEnd touches: one cache line, because to fetch a line that another
+// core has written costs more than all the rest of handing over a span.
+type hot struct {
+	mu      sync.Mutex
+	filling []sdktrace.ReadOnlySpan // the newest chunk's spans
+	waiting int                     // in the queue
+	limit   int                     // of waiting; 0 when nothing is accepted any more
+	wakeAt  int                     // of waiting, when a producer must see to the worker
+	awake   bool                    // the worker is not asleep: it needs no signal, at most a core
+	_       [7]byte                 // 64 in all
+}
 
 // chunk holds the spans of one batch.
 type chunk struct {
-	spans []sdktrace.ReadOnlySpan
+	spans []sdktrace.ReadOnlySpan // of the newest one, what hot.filling had at first
 	next  *chunk
 }
 
 // queue is a list of chunks, oldest first. Only the last one may be partly filled:
 // handing a batch to the exporter moves no span, and memory grows with what waits
-// and not with what may wait. It is guarded by the processor's mutex.
+// and not with what may wait.
 type queue struct {
-	size, batch int
-
+	batch      int
 	head, tail *chunk // never nil
-	waiting    int    // spans in them
-
-	accepted uint64 // spans ever added: the position of the next one
-	taken    uint64 // spans ever taken out
+	taken      uint64 // spans ever taken out
 
 	free  *chunk
 	spare int // chunks there
@@ -27,63 +39,78 @@ type queue struct {
 // keepSpans bounds the empty chunks kept for the next burst, in spans.
 const keepSpans = 1 << 16
 
-func newQueue(size, batch int) queue {
-	q := queue{size: size, batch: batch}
-	q.recycle(q.chunk())
-	q.head = &chunk{spans: make([]sdktrace.ReadOnlySpan, 0, batch)}
-	q.tail = q.head
-	return q
+func (p *Processor) init(size, batch int) {
+	p.limit, p.batch = size, batch
+	p.wakeAt, p.awake = p.yieldAt, true
+	p.head = p.chunk()
+	p.tail, p.filling = p.head, p.head.spans
+	p.recycle(p.chunk()) // so that the first batch allocates nothing
 }
 
-func (q *queue) add(s sdktrace.ReadOnlySpan) {
-	if len(q.tail.spans) == q.batch {
-		q.tail.next = q.chunk()
-		q.tail = q.tail.next
+// accepted is the number of spans ever added. p.mu is held here and below.
+func (p *Processor) accepted() uint64 { return p.taken + uint64(p.waiting) }
+
+func (p *Processor) add(s sdktrace.ReadOnlySpan) {
+	if len(p.filling) == cap(p.filling) {
+		p.extend()
 	}
-	q.tail.spans = append(q.tail.spans, s)
-	q.waiting++
-	q.accepted++
+	p.filling = append(p.filling, s)
+	p.waiting++
+}
+
+func (p *Processor) extend() {
+	p.tail.spans = p.filling
+	p.tail.next = p.chunk()
+	p.tail = p.tail.next
+	p.filling = p.tail.spans
+}
+
+// oldest is what pop would take.
+func (p *Processor) oldest() []sdktrace.ReadOnlySpan {
+	if p.head == p.tail {
+		return p.filling
+	}
+	return p.head.spans
 }
 
 // pop takes out the oldest chunk.
-func (q *queue) pop() *chunk {
-	c := q.head
-	if q.head = c.next; q.head == nil {
-		q.head = q.chunk()
-		q.tail = q.head
+func (p *Processor) pop() *chunk {
+	c := p.head
+	if c == p.tail {
+		p.extend()
 	}
-	c.next = nil
-	q.waiting -= len(c.spans)
-	q.taken += uint64(len(c.spans))
+	p.head, c.next = c.next, nil
+	p.waiting -= len(c.spans)
+	p.taken += uint64(len(c.spans))
 	return c
 }
 
-func (q *queue) chunk() *chunk {
-	if c := q.free; c != nil {
-		q.free, c.next = c.next, nil
-		q.spare--
+func (p *Processor) chunk() *chunk {
+	if c := p.free; c != nil {
+		p.free, c.next = c.next, nil
+		p.spare--
 		return c
 	}
-	return &chunk{spans: make([]sdktrace.ReadOnlySpan, 0, q.batch)}
+	return &chunk{spans: make([]sdktrace.ReadOnlySpan, 0, p.batch)}
 }
 
 // recycle keeps a chunk whose spans have been cleared.
-func (q *queue) recycle(c *chunk) {
-	if q.spare > 0 && (q.spare+1)*q.batch > keepSpans {
+func (p *Processor) recycle(c *chunk) {
+	if p.spare > 0 && (p.spare+1)*p.batch > keepSpans {
 		return
 	}
-	c.next = q.free
-	q.free = c
-	q.spare++
+	c.next = p.free
+	p.free = c
+	p.spare++
 }
 
 // discard forgets everything that waits and returns how much that was.
-func (q *queue) discard() int {
-	n := q.waiting
-	q.taken += uint64(n)
-	q.waiting = 0
-	q.free, q.spare = nil, 0
-	q.head = &chunk{}
-	q.tail = q.head
+func (p *Processor) discard() int {
+	n := p.waiting
+	p.taken += uint64(n)
+	p.waiting = 0
+	p.free, p.spare = nil, 0
+	p.head = &chunk{}
+	p.tail, p.filling = p.head, nil
 	return n
 }

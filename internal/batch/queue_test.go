@@ -279,7 +279,8 @@ func TestBlockEndsAtShutdown(t *testing.T) {
 // A queue that was long keeps no more empty chunks than it says.
 func TestQueueMemory(t *testing.T) {
 	t.Parallel()
-	q := newQueue(1<<20, 1024)
+	var q Processor
+	q.init(1<<20, 1024)
 	for range 1 << 20 {
 		q.add(sampled)
 	}
@@ -296,8 +297,8 @@ func TestQueueMemory(t *testing.T) {
 	if n != q.spare || n*1024 > keepSpans || n < 2 {
 		t.Errorf("%d chunks kept, counted %d", n, q.spare)
 	}
-	if q.accepted != 1<<20 || q.taken != 1<<20 {
-		t.Errorf("accepted %d, taken %d", q.accepted, q.taken)
+	if q.accepted() != 1<<20 || q.taken != 1<<20 {
+		t.Errorf("accepted %d, taken %d", q.accepted(), q.taken)
 	}
 }
 

@@ -24,6 +24,7 @@ func (p *Processor) Shutdown(ctx context.Context) error {
 	defer p.mu.Unlock()
 	if !p.stopping {
 		p.stopping = true
+		p.limit = 0 // OnEnd looks at nothing else
 		p.room.Broadcast()
 	}
 	if p.finished {

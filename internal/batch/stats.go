@@ -22,7 +22,7 @@ func (p *Processor) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Stats{
-		Ended: p.ended, Exported: p.exported, Dropped: p.dropped(), Failed: p.failed,
+		Ended: p.ended(), Exported: p.exported, Dropped: p.dropped(), Failed: p.failed,
 		Queued: uint64(p.blocked),
 	}
 	if p.givenUp {
@@ -43,9 +43,15 @@ func (p *Processor) Cause() error {
 	return p.cause
 }
 
-// counts are spans by their fate. Those of ended in none of the others are queued.
+// ended is every sampled span there was: those that got into the queue, wait to get
+// into it, or never did. p.mu is held.
+func (p *Processor) ended() uint64 {
+	return p.accepted() + uint64(p.blocked) + p.full + p.late
+}
+
+// counts are spans whose fate is decided.
 type counts struct {
-	ended, exported, failed uint64
+	exported, failed uint64
 
 	full uint64 // dropped: no room
 	late uint64 // dropped: ended after Shutdown was called
@@ -58,7 +64,7 @@ func (c *counts) settled() uint64 { return c.exported + c.failed + c.dropped() }
 
 func (c *counts) since(base counts) counts {
 	return counts{
-		ended: c.ended - base.ended, exported: c.exported - base.exported, failed: c.failed - base.failed,
+		exported: c.exported - base.exported, failed: c.failed - base.failed,
 		full: c.full - base.full, late: c.late - base.late, left: c.left - base.left,
 	}
 }

@@ -39,7 +39,7 @@ func (p *Processor) work() {
 // take returns the next batch if it is time for one, and nil otherwise. p.mu is
 // held.
 func (p *Processor) take() *chunk {
-	n := len(p.head.spans)
+	n := len(p.oldest())
 	switch {
 	case n == 0:
 		p.due, p.dueAt = false, time.Time{}
@@ -59,10 +59,10 @@ func (p *Processor) take() *chunk {
 // sleep waits until take may have something. p.mu is held, and released meanwhile.
 func (p *Processor) sleep() {
 	if p.waiting == 0 {
-		p.wakeAt = 1
+		p.wakeAt, p.awake = 1, false
 		p.delay.Stop()
 	} else {
-		p.wakeAt = p.early
+		p.wakeAt, p.awake = p.early, false
 		if p.dueAt.IsZero() {
 			p.dueAt = time.Now().Add(p.cfg.Delay)
 		}
@@ -74,7 +74,7 @@ func (p *Processor) sleep() {
 	case <-p.delay.C:
 	}
 	p.mu.Lock()
-	p.wakeAt = never
+	p.wakeAt, p.awake = p.yieldAt, true
 	p.due = !p.dueAt.IsZero() && !time.Now().Before(p.dueAt)
 }
 
@@ -83,6 +83,7 @@ func (p *Processor) exportChunk(c *chunk) {
 	total := len(c.spans)
 	lost, err, returned := total, error(nil), false
 	defer func() {
+		p.exporting.Store(false)
 		if !returned {
 			err = p.escaped("ExportSpans", recover())
 			c = nil // who knows who still has it
@@ -96,7 +97,9 @@ func (p *Processor) exportChunk(c *chunk) {
 	}()
 	ctx, cancel := context.WithTimeout(p.ctx, p.cfg.ExportTimeout)
 	defer cancel()
+	p.exporting.Store(true)
 	err = p.exp.ExportSpans(ctx, c.spans)
+	p.exporting.Store(false)
 	lost = lostOf(err, total)
 	returned = true
 	clear(c.spans)

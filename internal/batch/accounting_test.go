@@ -1,0 +1,274 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// counter is an exporter that behaves in turns and keeps its own books.
+type counter struct {
+	turn func(ctx context.Context, call, n int) (lost int, err error)
+
+	calls            int // it is called by one goroutine at a time
+	exported, failed atomic.Uint64
+	busy             atomic.Bool
+}
+
+func (c *counter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) (err error) {
+	if !c.busy.CompareAndSwap(false, true) {
+		panic("called by two goroutines")
+	}
+	lost := len(spans)
+	defer func() {
+		c.exported.Add(uint64(len(spans) - lost))
+		c.failed.Add(uint64(lost))
+		c.busy.Store(false)
+	}()
+	c.calls++
+	lost, err = c.turn(ctx, c.calls, len(spans))
+	return err
+}
+
+func (c *counter) Shutdown(context.Context) error { return nil }
+
+var turns = map[string]func(ctx context.Context, call, n int) (int, error){
+	"takes all":   func(context.Context, int, int) (int, error) { return 0, nil },
+	"refuses all": func(_ context.Context, _, n int) (int, error) { return n, errors.New("refused") },
+	"partly":      func(_ context.Context, _, n int) (int, error) { return n / 3, lossError(n / 3) },
+	"panics": func(_ context.Context, call, n int) (int, error) {
+		if call%3 == 0 {
+			panic(call)
+		}
+		return 0, nil
+	},
+	"outage": func(ctx context.Context, call, n int) (int, error) {
+		if call > 2 && call < 6 {
+			<-ctx.Done()
+			return n, ctx.Err()
+		}
+		return 0, nil
+	},
+	"slow": func(context.Context, int, int) (int, error) {
+		time.Sleep(100 * time.Microsecond) // a slow server, not a wait of the test
+		return 0, nil
+	},
+}
+
+// watch checks each snapshot against the last until the test calls the result.
+func watch(t *testing.T, p *Processor, producers int) (stop func()) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		var last Stats
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			s := p.Stats()
+			if s.Ended != s.Exported+s.Dropped+s.Failed+s.Queued {
+				t.Errorf("does not add up: %+v", s)
+				return
+			}
+			if s.Queued > uint64(p.cfg.QueueSize+p.cfg.BatchSize+producers) {
+				t.Errorf("more queued than allowed: %+v", s)
+				return
+			}
+			if s.Ended < last.Ended || s.Exported < last.Exported || s.Dropped < last.Dropped || s.Failed < last.Failed {
+				t.Errorf("went back from %+v to %+v", last, s)
+				return
+			}
+			last = s
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
+
+func TestAccounting(t *testing.T) {
+	t.Parallel()
+	const producers, each = 8, 3000
+	for name, turn := range turns {
+		for _, cfg := range []Config{
+			{QueueSize: 1000, BatchSize: 100, MaxWait: 10 * time.Microsecond},
+			{QueueSize: 1000, BatchSize: 100, Block: true},
+			{QueueSize: 7, BatchSize: 7, MaxWait: -1},
+			{},
+		} {
+			t.Run(fmt.Sprintf("%s/queue=%d,block=%v", name, cfg.QueueSize, cfg.Block), func(t *testing.T) {
+				t.Parallel()
+				cfg.ExportTimeout = 5 * time.Millisecond
+				if name == "takes all" {
+					cfg.ExportTimeout = time.Minute
+				}
+				e := &counter{turn: turn}
+				p := New(e, cfg)
+				stop := watch(t, p, producers)
+				var reported atomic.Uint64
+				var wg, flushes sync.WaitGroup
+				for range producers {
+					wg.Go(func() {
+						for i := range each {
+							p.OnEnd(sampled)
+							if i%100 == 0 {
+								p.OnEnd(unsampled)
+							}
+						}
+					})
+				}
+				flushes.Go(func() {
+					for range 20 {
+						var loss *LossError
+						if err := p.ForceFlush(context.Background()); errors.As(err, &loss) {
+							reported.Add(loss.Dropped + loss.Failed)
+						}
+					}
+				})
+				wg.Wait()
+				flushes.Wait()
+				var loss *LossError
+				if errors.As(p.ForceFlush(context.Background()), &loss) {
+					reported.Add(loss.Dropped + loss.Failed)
+				}
+				err := p.Shutdown(context.Background())
+				stop()
+
+				s := p.Stats()
+				lost := s.Dropped + s.Failed
+				if s.Ended != producers*each || s.Exported != e.exported.Load() || s.Failed != e.failed.Load() || s.Queued != 0 {
+					t.Errorf("stats %+v, the exporter counted %d exported and %d failed", s, e.exported.Load(), e.failed.Load())
+				}
+				checkSum(t, s)
+				if reported.Load() != lost {
+					t.Errorf("%d lost, the flushes reported %d", lost, reported.Load())
+				}
+				if cfg.Block && s.Dropped != 0 {
+					t.Errorf("%d dropped in blocking mode", s.Dropped)
+				}
+				if got := errors.As(err, &loss); got != (lost > 0) || got && (loss.Dropped != s.Dropped || loss.Failed != s.Failed || loss.Of != s.Ended) {
+					t.Errorf("error %v, stats %+v", err, s)
+				}
+			})
+		}
+	}
+}
+
+// Producers, flushes and several shutdowns with little time, all at once.
+func TestAccountingDuringShutdown(t *testing.T) {
+	t.Parallel()
+	for name, turn := range turns {
+		for _, block := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/block=%v", name, block), func(t *testing.T) {
+				t.Parallel()
+				e := &counter{turn: turn}
+				p := New(e, Config{QueueSize: 100, BatchSize: 10, Block: block, OnLoss: func(Stats) {}})
+				var wg sync.WaitGroup
+				half := make(chan struct{}, 8)
+				for range 8 {
+					wg.Go(func() {
+						for i := range 2000 {
+							p.OnEnd(sampled)
+							if i == 200 || i == 1999 {
+								select {
+								case half <- struct{}{}:
+								default:
+								}
+							}
+							if i%500 == 0 {
+								ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+								_ = p.ForceFlush(ctx)
+								cancel()
+							}
+						}
+					})
+				}
+				wg.Go(func() {
+					if !block || name != "outage" {
+						<-half
+					}
+					var callers sync.WaitGroup
+					for i := range 4 {
+						callers.Go(func() {
+							ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*10)*time.Millisecond)
+							defer cancel()
+							_ = p.Shutdown(ctx)
+						})
+					}
+					callers.Wait()
+				})
+				wg.Wait()
+				first, second := p.Shutdown(context.Background()), p.Shutdown(context.Background())
+				if first != second {
+					t.Errorf("first %v, then %v", first, second)
+				}
+				s := p.Stats()
+				if checkSum(t, s); s.Ended != 16_000 || s.Queued != 0 {
+					t.Errorf("stats %+v", s)
+				}
+				// What was abandoned inside the exporter counts as failed, whatever it says later.
+				if s.Exported > e.exported.Load() {
+					t.Errorf("stats %+v, the exporter took %d", s, e.exported.Load())
+				}
+			})
+		}
+	}
+}
+
+// The whole of the SDK in front.
+func TestBehindTracerProvider(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	names := map[string]int{}
+	e := exportFunc(func(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, s := range spans {
+			names[s.Name()]++
+		}
+		return nil
+	})
+	p := New(e, Config{Block: true})
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))
+	tracer := tp.Tracer("test")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 500 {
+				_, s := tracer.Start(context.Background(), fmt.Sprint(i, " ", j))
+				s.SetAttributes(attribute.Int("j", j))
+				s.End()
+			}
+		})
+	}
+	wg.Wait()
+	if err := tp.ForceFlush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := tp.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if len(names) != 4000 {
+		t.Errorf("%d different spans arrived, want 4000", len(names))
+	}
+	for n, times := range names {
+		if times != 1 {
+			t.Errorf("span %s arrived %d times", n, times)
+		}
+	}
+	wantStats(t, p, Stats{Ended: 4000, Exported: 4000})
+}
+
+type exportFunc func(context.Context, []sdktrace.ReadOnlySpan) error
+
+func (f exportFunc) ExportSpans(ctx context.Context, s []sdktrace.ReadOnlySpan) error {
+	return f(ctx, s)
+}
+func (exportFunc) Shutdown(context.Context) error { return nil }
