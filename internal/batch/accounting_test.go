@@ -68,11 +68,13 @@ func watch(t *testing.T, p *Processor, producers int) (stop func()) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		var last Stats
+		tick := time.NewTicker(20 * time.Microsecond)
+		defer tick.Stop()
 		for {
 			select {
 			case <-done:
 				return
-			default:
+			case <-tick.C:
 			}
 			s := p.Stats()
 			if s.Ended != s.Exported+s.Dropped+s.Failed+s.Queued {
@@ -169,18 +171,18 @@ func TestAccountingDuringShutdown(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/block=%v", name, block), func(t *testing.T) {
 				t.Parallel()
 				e := &counter{turn: turn}
-				p := New(e, Config{QueueSize: 100, BatchSize: 10, Block: block, OnLoss: func(Stats) {}})
+				p := New(e, Config{
+					QueueSize: 100, BatchSize: 10, Block: block,
+					ExportTimeout: 20 * time.Millisecond, OnLoss: func(Stats) {},
+				})
 				var wg sync.WaitGroup
-				half := make(chan struct{}, 8)
+				begun := make(chan struct{}, 8)
 				for range 8 {
 					wg.Go(func() {
 						for i := range 2000 {
 							p.OnEnd(sampled)
-							if i == 200 || i == 1999 {
-								select {
-								case half <- struct{}{}:
-								default:
-								}
+							if i == 200 {
+								begun <- struct{}{}
 							}
 							if i%500 == 0 {
 								ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
@@ -190,20 +192,14 @@ func TestAccountingDuringShutdown(t *testing.T) {
 						}
 					})
 				}
-				wg.Go(func() {
-					if !block || name != "outage" {
-						<-half
-					}
-					var callers sync.WaitGroup
-					for i := range 4 {
-						callers.Go(func() {
-							ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*10)*time.Millisecond)
-							defer cancel()
-							_ = p.Shutdown(ctx)
-						})
-					}
-					callers.Wait()
-				})
+				<-begun
+				for i := range 4 {
+					wg.Go(func() {
+						ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*10)*time.Millisecond)
+						defer cancel()
+						_ = p.Shutdown(ctx)
+					})
+				}
 				wg.Wait()
 				first, second := p.Shutdown(context.Background()), p.Shutdown(context.Background())
 				if first != second {

@@ -139,6 +139,14 @@ func (t *Table) Ended() uint64 {
 	return n
 }
 
+// MarshalLog is what the SDK's debug log shows instead of the fields.
+func (t *Table) MarshalLog() any {
+	return struct {
+		Type  string
+		Limit int
+	}{"lens/openspans", t.limit}
+}
+
 func key(id trace.SpanID) uint64 { return binary.NativeEndian.Uint64(id[:]) }
 
 // hash spreads ids that are not random: a program's own generator may count.
