@@ -1,0 +1,49 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/sdk/log"
+	collector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+
+	"github.com/nemo-lens/lens/internal/otelenv"
+)
+
+// NewLogExporter returns an exporter of log records. ctx is not kept. The error names
+// the certificate file that cannot be used.
+//
+// Export returns an [*Error] when all records are lost, and a [*PartialError] when
+// the receiver rejected some.
+func NewLogExporter(_ context.Context, o otelenv.OTLP) (log.Exporter, error) {
+	o.Signal = otelenv.Logs
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	return &logExporter{c}, nil
+}
+
+type logExporter struct{ client *client }
+
+// Export implements log.Exporter. It does not keep records.
+func (e *logExporter) Export(ctx context.Context, records []log.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	var response collector.ExportLogsServiceResponse
+	err := e.client.export(ctx, &collector.ExportLogsServiceRequest{ResourceLogs: resourceLogs(records)}, &response)
+	if errors.Is(err, errShutdown) {
+		return log.ErrExporterShutdown
+	}
+	if err != nil {
+		return err
+	}
+	p := response.GetPartialSuccess()
+	return e.client.partial(p.GetRejectedLogRecords(), p.GetErrorMessage(), len(records))
+}
+
+// ForceFlush implements log.Exporter. Nothing is held back.
+func (e *logExporter) ForceFlush(ctx context.Context) error { return ctx.Err() }
+
+func (e *logExporter) Shutdown(ctx context.Context) error { return e.client.shutdown(ctx) }

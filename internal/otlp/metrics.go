@@ -1,0 +1,77 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	pb "go.opentelemetry.io/proto/otlp/metrics/v1"
+
+	"github.com/nemo-lens/lens/internal/otelenv"
+)
+
+// NewMetricExporter returns an exporter of metrics. ctx is not kept. Without
+// temporality everything is cumulative, and without aggregation it is the SDK's
+// default. The error names the certificate file that cannot be used.
+//
+// Export returns an [*Error] when all points are lost, and a [*PartialError] when the
+// receiver rejected some.
+func NewMetricExporter(
+	_ context.Context, o otelenv.OTLP, temporality metric.TemporalitySelector, aggregation metric.AggregationSelector,
+) (metric.Exporter, error) {
+	o.Signal = otelenv.Metrics
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	if temporality == nil {
+		temporality = metric.DefaultTemporalitySelector
+	}
+	if aggregation == nil {
+		aggregation = metric.DefaultAggregationSelector
+	}
+	return &metricExporter{c, temporality, aggregation}, nil
+}
+
+type metricExporter struct {
+	client      *client
+	temporality metric.TemporalitySelector
+	aggregation metric.AggregationSelector
+}
+
+func (e *metricExporter) Temporality(k metric.InstrumentKind) metricdata.Temporality {
+	return e.temporality(k)
+}
+
+func (e *metricExporter) Aggregation(k metric.InstrumentKind) metric.Aggregation {
+	return e.aggregation(k)
+}
+
+// Export implements metric.Exporter. A metric of an unknown kind costs itself, and
+// the error says so beside that of the rest.
+func (e *metricExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
+	message, points, unknown := resourceMetrics(rm)
+	if points == 0 {
+		return unknown
+	}
+	var response collector.ExportMetricsServiceResponse
+	request := &collector.ExportMetricsServiceRequest{ResourceMetrics: []*pb.ResourceMetrics{message}}
+	err := e.client.export(ctx, request, &response)
+	if errors.Is(err, errShutdown) {
+		err = metric.ErrExporterShutdown
+	}
+	if err == nil {
+		p := response.GetPartialSuccess()
+		err = e.client.partial(p.GetRejectedDataPoints(), p.GetErrorMessage(), points)
+	}
+	return errors.Join(err, unknown)
+}
+
+// ForceFlush implements metric.Exporter. Nothing is held back.
+func (e *metricExporter) ForceFlush(ctx context.Context) error { return ctx.Err() }
+
+func (e *metricExporter) Shutdown(ctx context.Context) error { return e.client.shutdown(ctx) }
+
+func (e *metricExporter) MarshalLog() any { return e.client.marshalLog() }
