@@ -108,7 +108,9 @@ func (s Signal) EndpointVariables() []string { return s.variables("ENDPOINT") }
 // it stands, and / when it has no path. gRPC has no path.
 //
 // Headers. A comma-separated list of key=value, values percent-encoded; see
-// [ParseHeaders].
+// [ParseHeaders]. They belong to the endpoint of these variables, or to the default one
+// on this host. A program that sets its endpoint in code uses [Explicit], which knows
+// none of them, so that a vendor's key never reaches another receiver.
 //
 // The error joins one error for each text that cannot be guessed. The settings
 // returned beside an error must not be used.

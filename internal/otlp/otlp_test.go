@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlptest"
@@ -170,16 +171,21 @@ func TestAllSignalsArrive(t *testing.T) {
 
 // Metadata of the program's own calls stays away from the receiver, and binary
 // headers arrive.
-func TestBinaryHeader(t *testing.T) {
+func TestMetadata(t *testing.T) {
 	t.Parallel()
 	srv := otlptest.Start(t)
 	o := settings(t, otelenv.GRPC, srv.GRPCURL())
 	o.Headers = []otelenv.Header{{Key: "k-bin", Value: "\x00\xff"}}
-	if err := newExporter(t, o).ExportSpans(t.Context(), spans(1)); err != nil {
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-user", "s3cr3t")
+	if err := newExporter(t, o).ExportSpans(ctx, spans(1)); err != nil {
 		t.Fatal(err)
 	}
-	if got := srv.Requests()[0].Header.Get("k-bin"); got != "\x00\xff" {
+	header := srv.Requests()[0].Header
+	if got := header.Get("k-bin"); got != "\x00\xff" {
 		t.Errorf("got %q", got)
+	}
+	if got := header.Get("x-user"); got != "" {
+		t.Errorf("the receiver got %q", got)
 	}
 }
 
