@@ -1,0 +1,463 @@
+package lens
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// defaultPrefix is the prefix of the variables that FromEnv reads when the
+// caller names none.
+const defaultPrefix = "NEMO_LENS"
+
+// The exporters that Config.Exporter can name.
+const (
+	exporterOTLP    = "otlp"
+	exporterConsole = "console"
+	exporterNone    = "none"
+)
+
+// Config says what to record and where to send it. [DefaultConfig] and
+// [FromEnv] make one; a Config is a plain value, to be changed before it is
+// given to [SetupTelemetry] and not afterwards. The comment of each field
+// names its variable, to be read after the prefix, and its default.
+type Config struct {
+	Enabled          bool    // ENABLED, false: the master switch
+	ServiceName      string  // OTEL_SERVICE_NAME (no prefix), "nemo"
+	ExportStrategy   string  // EXPORT_STRATEGY, "single_rank": which ranks export
+	ExportRank       int     // EXPORT_RANK, -1: the rank of single_rank; negative is the last rank
+	ExportSampleRate float64 // EXPORT_SAMPLE_RATE, 1: share of the ranks, 0 to 1, for "sampled" and the rank sampler
+	SamplerEnabled   bool    // SAMPLER_ENABLED, false: put the rank sampler before the configured one
+	TracesEnabled    bool    // TRACES_ENABLED, true
+	MetricsEnabled   bool    // METRICS_ENABLED, true
+	LogsEnabled      bool    // LOGS_ENABLED, false
+	SpanGroups       string  // SPAN_GROUPS, "default": the spec of the groups to record
+	Exporter         string  // EXPORTER, "otlp": or "console" or "none"
+	RunID            string  // RUN_ID: one id for all processes of the run; empty means found or made at set-up
+	User             string  // USER_ID
+	WandbEntity      string  // WANDB_ENTITY (no prefix)
+	WandbProject     string  // WANDB_PROJECT (no prefix)
+
+	// Groups is the vocabulary that SpanGroups is resolved against; nil means
+	// BaseGroups.
+	Groups GroupResolver
+
+	// ExporterFile is where the console exporter writes, EXPORTER_FILE. The
+	// file is appended to. Empty means standard output.
+	ExporterFile string
+
+	// ShutdownTimeout limits the whole of Shutdown, SHUTDOWN_TIMEOUT, 5 s. Zero
+	// and less mean the default: it is never unlimited.
+	ShutdownTimeout time.Duration
+
+	// QueueSize, BatchSize, BatchDelay and QueueWait shape the queue between
+	// the end of a span and its export: QUEUE_SIZE spans are held at most,
+	// BATCH_SIZE are sent at a time, BATCH_DELAY is the longest that a span
+	// waits for a batch to fill, and QUEUE_WAIT is how long in total the ends
+	// of spans may wait while the queue is full, before spans are dropped and
+	// counted. Zero means the OTEL_BSP_* variable, else the default.
+	QueueSize  int
+	BatchSize  int
+	BatchDelay time.Duration
+	QueueWait  time.Duration
+
+	// BlockOnFullQueue makes the end of a span wait for room for as long as it
+	// takes, BLOCK_ON_FULL_QUEUE, false. It is for tests and batch jobs that
+	// would rather be slow than lose a span.
+	BlockOnFullQueue bool
+
+	prefixes []string          // that FromEnv read
+	sources  map[string]string // key of a setting to the variable that it came from
+	warnings []string          // to be logged at set-up
+}
+
+// DefaultConfig returns the configuration that an empty environment gives.
+func DefaultConfig() Config {
+	return Config{
+		ServiceName:      "nemo",
+		ExportStrategy:   "single_rank",
+		ExportRank:       -1,
+		ExportSampleRate: 1,
+		TracesEnabled:    true,
+		MetricsEnabled:   true,
+		SpanGroups:       "default",
+		Exporter:         exporterOTLP,
+		ShutdownTimeout:  5 * time.Second,
+	}
+}
+
+// setting binds one variable to one field. The table of settings is the one
+// list of what lens reads under its prefix.
+type setting struct {
+	key   string // after the prefix; the whole name when bare
+	bare  bool   // no prefix
+	raw   bool   // not trimmed
+	parse func(*Config, string) error
+	show  func(*Config) string
+}
+
+func settings() []setting {
+	return []setting{
+		boolSetting("ENABLED", func(c *Config) *bool { return &c.Enabled }),
+		bare(stringSetting("OTEL_SERVICE_NAME", func(c *Config) *string { return &c.ServiceName })),
+		stringSetting("EXPORT_STRATEGY", func(c *Config) *string { return &c.ExportStrategy }),
+		intSetting("EXPORT_RANK", func(c *Config) *int { return &c.ExportRank }, math.MinInt32, math.MaxInt32,
+			"a whole number; a negative one means the last rank"),
+		rateSetting("EXPORT_SAMPLE_RATE", func(c *Config) *float64 { return &c.ExportSampleRate }),
+		boolSetting("SAMPLER_ENABLED", func(c *Config) *bool { return &c.SamplerEnabled }),
+		boolSetting("TRACES_ENABLED", func(c *Config) *bool { return &c.TracesEnabled }),
+		boolSetting("METRICS_ENABLED", func(c *Config) *bool { return &c.MetricsEnabled }),
+		boolSetting("LOGS_ENABLED", func(c *Config) *bool { return &c.LogsEnabled }),
+		stringSetting("SPAN_GROUPS", func(c *Config) *string { return &c.SpanGroups }),
+		stringSetting("EXPORTER", func(c *Config) *string { return &c.Exporter }),
+		stringSetting("EXPORTER_FILE", func(c *Config) *string { return &c.ExporterFile }),
+		stringSetting("RUN_ID", func(c *Config) *string { return &c.RunID }),
+		stringSetting("USER_ID", func(c *Config) *string { return &c.User }),
+		raw(bare(stringSetting("WANDB_ENTITY", func(c *Config) *string { return &c.WandbEntity }))),
+		raw(bare(stringSetting("WANDB_PROJECT", func(c *Config) *string { return &c.WandbProject }))),
+		durationSetting("SHUTDOWN_TIMEOUT", func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
+		intSetting("QUEUE_SIZE", func(c *Config) *int { return &c.QueueSize }, 1, maxQueueSize,
+			fmt.Sprintf("a whole number of spans from 1 to %d", maxQueueSize)),
+		intSetting("BATCH_SIZE", func(c *Config) *int { return &c.BatchSize }, 1, maxQueueSize,
+			fmt.Sprintf("a whole number of spans from 1 to %d", maxQueueSize)),
+		durationSetting("BATCH_DELAY", func(c *Config) *time.Duration { return &c.BatchDelay }),
+		durationSetting("QUEUE_WAIT", func(c *Config) *time.Duration { return &c.QueueWait }),
+		boolSetting("BLOCK_ON_FULL_QUEUE", func(c *Config) *bool { return &c.BlockOnFullQueue }),
+	}
+}
+
+// maxQueueSize bounds the memory that a mistyped number can ask for.
+const maxQueueSize = 1 << 20
+
+// FromEnv reads the configuration from the environment. For each setting it
+// takes the variable <prefix>_KEY, else <fallbackPrefix>_KEY, else the
+// default; a variable that is unset, empty or blank counts as not set. An
+// empty prefix means "NEMO_LENS", an empty fallbackPrefix means no fallback,
+// and a nil groupCls means [BaseGroups].
+//
+// All variables that cannot be read are reported in one joined error, each
+// with the name of the variable that the text came from, the text, and what is
+// accepted. The Config returned beside it holds every other setting, and the
+// default in place of each bad one. Variables under a prefix that lens does
+// not know are reported as warnings by [SetupTelemetry].
+//
+// Group specs, strategies and exporters are not checked here but by
+// [Config.Validate], which SetupTelemetry calls.
+func FromEnv(prefix, fallbackPrefix string, groupCls GroupResolver) (Config, error) {
+	return fromEnviron(os.Environ(), prefix, fallbackPrefix, groupCls)
+}
+
+func fromEnviron(environ []string, prefix, fallbackPrefix string, groupCls GroupResolver) (Config, error) {
+	if prefix == "" {
+		prefix = defaultPrefix
+	}
+	env := make(map[string]string, len(environ))
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			env[k] = v
+		}
+	}
+	c := DefaultConfig()
+	c.Groups = groupCls
+	c.sources = make(map[string]string)
+	c.prefixes = []string{prefix}
+	if fallbackPrefix != "" && fallbackPrefix != prefix {
+		c.prefixes = append(c.prefixes, fallbackPrefix)
+	}
+	var errs []error
+	for _, s := range settings() {
+		for _, name := range s.names(c.prefixes) {
+			text := env[name]
+			if strings.TrimSpace(text) == "" && !(s.raw && text != "") {
+				continue
+			}
+			if !s.raw {
+				text = strings.TrimSpace(text)
+			}
+			if err := s.parse(&c, text); err != nil {
+				errs = append(errs, fmt.Errorf("lens: %s=%q: %w", name, shorten(text), err))
+			} else {
+				c.sources[s.key] = name
+			}
+			break
+		}
+	}
+	c.warnings = unknownVariables(env, c.prefixes)
+	return c, errors.Join(errs...)
+}
+
+// names returns the variables that can give the setting, first choice first.
+func (s setting) names(prefixes []string) []string {
+	if s.bare {
+		return []string{s.key}
+	}
+	names := make([]string, len(prefixes))
+	for i, p := range prefixes {
+		names[i] = p + "_" + s.key
+	}
+	return names
+}
+
+// unknownVariables describes the variables under the prefixes that name no
+// setting. What Kubernetes injects for a Service whose name is like the prefix
+// is passed over.
+func unknownVariables(env map[string]string, prefixes []string) []string {
+	var keys []string
+	for _, s := range settings() {
+		if !s.bare {
+			keys = append(keys, s.key)
+		}
+	}
+	var out []string
+	for name, value := range env {
+		for _, p := range prefixes {
+			key, ok := strings.CutPrefix(name, p+"_")
+			if !ok || slices.Contains(keys, key) || fromKubernetes(key, value) || ownedByLonger(name, p, prefixes) {
+				continue
+			}
+			// Known names are upper case; a name in another case is misspelt, too.
+			near := didYouMean(key, keys)
+			near = strings.Replace(near, `"`, `"`+p+"_", 1)
+			out = append(out, fmt.Sprintf("variable %s is not one that lens reads%s", name, near))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ownedByLonger reports whether another of the prefixes fits the name better:
+// with the prefixes A and A_B, the variable A_B_X is not one of A.
+func ownedByLonger(name, prefix string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if len(p) > len(prefix) && strings.HasPrefix(name, p+"_") {
+			return true
+		}
+	}
+	return false
+}
+
+// fromKubernetes reports whether a variable is one that the kubelet makes for
+// a Service: <NAME>_SERVICE_HOST, <NAME>_SERVICE_PORT, <NAME>_PORT and
+// <NAME>_PORT_<number>_<protocol>… . No variable of lens has such a name.
+func fromKubernetes(key, value string) bool {
+	padded := "_" + key + "_"
+	return strings.Contains(padded, "_SERVICE_HOST_") || strings.Contains(padded, "_SERVICE_PORT_") ||
+		strings.Contains(padded, "_PORT_") || strings.HasPrefix(strings.TrimSpace(value), "tcp://") ||
+		strings.HasPrefix(strings.TrimSpace(value), "udp://")
+}
+
+// ResolvedSpanGroups returns the groups that SpanGroups selects in Groups at
+// this moment.
+func (c Config) ResolvedSpanGroups() (GroupSet, error) {
+	return c.resolver().Resolve(c.SpanGroups)
+}
+
+func (c Config) resolver() GroupResolver {
+	switch g := c.Groups.(type) {
+	case nil:
+		return BaseGroups
+	case *GroupClass:
+		if g == nil {
+			return BaseGroups
+		}
+	case *GroupRegistry:
+		if g == nil {
+			return BaseGroups
+		}
+	}
+	return c.Groups
+}
+
+// Validate reports everything that SetupTelemetry would refuse in c itself, in
+// one joined error: a sample rate outside 0 to 1, an exporter that lens does
+// not have, an export strategy that is not registered, a negative size or
+// time, and, when Groups is a fixed class, entries of SpanGroups that name
+// nothing.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(key, field string, value any, want string) {
+		name := field
+		if src := c.sources[key]; src != "" {
+			name = fmt.Sprintf("%s (from %s)", field, src)
+		}
+		errs = append(errs, fmt.Errorf("lens: %s is %v: %s", name, value, want))
+	}
+	if !(c.ExportSampleRate >= 0 && c.ExportSampleRate <= 1) { // also NaN
+		bad("EXPORT_SAMPLE_RATE", "export_sample_rate", c.ExportSampleRate, "want a number from 0 to 1")
+	}
+	switch c.Exporter {
+	case exporterOTLP, exporterConsole, exporterNone:
+	default:
+		exporters := []string{exporterOTLP, exporterConsole, exporterNone}
+		bad("EXPORTER", "exporter", strconv.Quote(c.Exporter),
+			`unknown exporter; want "otlp", "console" or "none", in lower case`+didYouMean(c.Exporter, exporters))
+	}
+	for _, n := range []struct {
+		key, field string
+		value      int
+	}{{"QUEUE_SIZE", "queue_size", c.QueueSize}, {"BATCH_SIZE", "batch_size", c.BatchSize}} {
+		if n.value < 0 || n.value > maxQueueSize {
+			bad(n.key, n.field, n.value, fmt.Sprintf("want a number of spans from 1 to %d, or 0 for the default", maxQueueSize))
+		}
+	}
+	for _, d := range []struct {
+		key, field string
+		value      time.Duration
+	}{{"BATCH_DELAY", "batch_delay", c.BatchDelay}, {"QUEUE_WAIT", "queue_wait", c.QueueWait}} {
+		if d.value < 0 {
+			bad(d.key, d.field, d.value, "want a time above 0, or 0 for the default")
+		}
+	}
+	if !strategyKnown(c.ExportStrategy) {
+		bad("EXPORT_STRATEGY", "export_strategy", strconv.Quote(c.ExportStrategy),
+			fmt.Sprintf("Unknown export_strategy%s; registered are %s",
+				didYouMean(c.ExportStrategy, RegisteredExportStrategies()), strings.Join(RegisteredExportStrategies(), ", ")))
+	}
+	if _, err := c.ResolvedSpanGroups(); err != nil && !lenient(c.resolver(), err) {
+		errs = append(errs, fmt.Errorf("lens: span_groups%s: %w", c.from("SPAN_GROUPS"), err))
+	}
+	return errors.Join(errs...)
+}
+
+// lenient reports whether err is what a registry says of entries that nobody
+// has registered yet: they are pending, not wrong.
+func lenient(r GroupResolver, err error) bool {
+	var unknown *UnknownGroupError
+	_, registry := r.(*GroupRegistry)
+	return registry && errors.As(err, &unknown)
+}
+
+func (c Config) from(key string) string {
+	if src := c.sources[key]; src != "" {
+		return " (from " + src + ")"
+	}
+	return ""
+}
+
+// String returns every setting on one line, each with the variable that it
+// came from, "default", or "code" when the program changed it. It holds no
+// secret: lens reads headers and keys from the standard OTEL_* variables only,
+// and those are not part of a Config.
+func (c Config) String() string {
+	def := DefaultConfig()
+	parts := make([]string, 0, 24)
+	for _, s := range settings() {
+		source := c.sources[s.key]
+		value := s.show(&c)
+		if source == "" {
+			source = "default"
+			if value != s.show(&def) {
+				source = "code"
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%s=%s (%s)", strings.ToLower(s.key), value, source))
+	}
+	return strings.Join(parts, " ")
+}
+
+// GoString is String, so that no verb of fmt prints the fields raw.
+func (c Config) GoString() string { return "lens.Config{" + c.String() + "}" }
+
+// shorten keeps an error readable when a variable holds a whole file.
+func shorten(text string) string {
+	const most = 120
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+func bare(s setting) setting { s.bare = true; return s }
+
+func raw(s setting) setting { s.raw = true; return s }
+
+func boolSetting(key string, field func(*Config) *bool) setting {
+	return setting{key: key,
+		parse: func(c *Config, text string) error {
+			v, err := parseBool(text)
+			if err == nil {
+				*field(c) = v
+			}
+			return err
+		},
+		show: func(c *Config) string { return strconv.FormatBool(*field(c)) },
+	}
+}
+
+func parseBool(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "1", "true", "yes", "on":
+		return true, nil
+	case "0", "false", "no", "off":
+		return false, nil
+	}
+	return false, errors.New("want one of 1, true, yes, on, 0, false, no, off, in any case")
+}
+
+func stringSetting(key string, field func(*Config) *string) setting {
+	return setting{key: key,
+		parse: func(c *Config, text string) error { *field(c) = text; return nil },
+		show:  func(c *Config) string { return strconv.Quote(*field(c)) },
+	}
+}
+
+func intSetting(key string, field func(*Config) *int, low, high int, want string) setting {
+	return setting{key: key,
+		parse: func(c *Config, text string) error {
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || n < int64(low) || n > int64(high) {
+				return errors.New("want " + want)
+			}
+			*field(c) = int(n)
+			return nil
+		},
+		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
+	}
+}
+
+func rateSetting(key string, field func(*Config) *float64) setting {
+	return setting{key: key,
+		parse: func(c *Config, text string) error {
+			v, err := strconv.ParseFloat(text, 64)
+			// ParseFloat also takes hexadecimal and underscores, the reference does not.
+			if err != nil || strings.ContainsAny(text, "xX_") || !(v >= 0 && v <= 1) {
+				return fmt.Errorf("%s: want a number from 0 to 1, for example 0.25", strings.ToLower(key))
+			}
+			*field(c) = v
+			return nil
+		},
+		show: func(c *Config) string { return strconv.FormatFloat(*field(c), 'g', -1, 64) },
+	}
+}
+
+func durationSetting(key string, field func(*Config) *time.Duration) setting {
+	return setting{key: key,
+		parse: func(c *Config, text string) error {
+			v, err := parseDuration(text)
+			if err == nil {
+				*field(c) = v
+			}
+			return err
+		},
+		show: func(c *Config) string { return field(c).String() },
+	}
+}
+
+// parseDuration takes a Go duration, or a whole number of milliseconds as in
+// the OTEL_* variables. Zero means the default.
+func parseDuration(text string) (time.Duration, error) {
+	const most = 24 * time.Hour
+	d, err := time.ParseDuration(text)
+	if ms, msErr := strconv.ParseInt(text, 10, 32); msErr == nil {
+		d, err = time.Duration(ms)*time.Millisecond, nil
+	}
+	if err != nil || d < 0 || d > most {
+		return 0, errors.New(`want a time up to 24h such as "500ms" or "5s", or a whole number of milliseconds`)
+	}
+	return d, nil
+}
