@@ -1,0 +1,106 @@
+// Package provider assembles the SDK's tracer provider: the table of open
+// spans, the queue, and the guard in front of the exporter.
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/nemo-lens/lens/internal/batch"
+	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
+	"github.com/nemo-lens/lens/internal/openspans"
+)
+
+// Settings is everything that a pipeline is built from; nothing else is read.
+type Settings struct {
+	Exporter   sdktrace.SpanExporter // nil: spans go to the processors only
+	Endpoint   string                // to be named in errors
+	Batch      batch.Config
+	Processors []sdktrace.SpanProcessor
+	Sampler    sdktrace.Sampler
+	IDs        sdktrace.IDGenerator
+	Limits     sdktrace.SpanLimits
+	Resource   *resource.Resource
+	Log        *errlog.Log
+}
+
+// Pipeline is the way of a span from its start to the exporter.
+type Pipeline struct {
+	Provider *sdktrace.TracerProvider
+	Open     *openspans.Table
+	queue    *batch.Processor // nil without an exporter
+	endpoint string
+}
+
+// New builds the pipeline. It cannot fail; it starts the goroutine of the queue.
+func New(s Settings) *Pipeline {
+	p := &Pipeline{Open: openspans.New(), endpoint: s.Endpoint}
+	opts := []sdktrace.TracerProviderOption{
+		sdktrace.WithResource(guard.CleanResource(s.Resource)),
+		sdktrace.WithSampler(s.Sampler),
+		sdktrace.WithIDGenerator(s.IDs),
+		sdktrace.WithRawSpanLimits(s.Limits),
+		// First, so that what it ends at shutdown still reaches the others.
+		sdktrace.WithSpanProcessor(p.Open),
+	}
+	if s.Exporter != nil {
+		s.Batch.OnLoss = func(st batch.Stats) {
+			s.Log.Warn("spans lost", fmt.Sprintf("spans are being lost on the way to %s: %d dropped because the queue was full, %d failed to be sent",
+				s.Endpoint, st.Dropped, st.Failed))
+		}
+		p.queue = batch.New(guard.New(s.Exporter, guard.Options{Log: s.Log}), s.Batch)
+		opts = append(opts, sdktrace.WithSpanProcessor(ownedQueue{p.queue}))
+	}
+	for _, sp := range s.Processors {
+		opts = append(opts, sdktrace.WithSpanProcessor(sp))
+	}
+	p.Provider = sdktrace.NewTracerProvider(opts...)
+	return p
+}
+
+// ownedQueue hides the end of the queue from the SDK's provider, which would
+// give its result to the first caller only.
+type ownedQueue struct{ *batch.Processor }
+
+func (ownedQueue) Shutdown(context.Context) error   { return nil }
+func (ownedQueue) ForceFlush(context.Context) error { return nil }
+
+// ForceFlush hands over every span that has ended, and reports what was lost.
+func (p *Pipeline) ForceFlush(ctx context.Context) error {
+	err := p.Provider.ForceFlush(ctx)
+	if p.queue != nil {
+		err = errors.Join(p.named(p.queue.ForceFlush(ctx)), err)
+	}
+	return err
+}
+
+// Shutdown ends the spans that are still open, hands everything over, and
+// reports what was lost. Every caller gets the result of the same work.
+func (p *Pipeline) Shutdown(ctx context.Context) error {
+	p.Open.CloseAll(ctx)
+	var err error
+	if p.queue != nil {
+		err = p.named(p.queue.Shutdown(ctx))
+	}
+	return errors.Join(err, p.Provider.Shutdown(ctx))
+}
+
+func (p *Pipeline) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("lens: exporting to %s: %w", p.endpoint, err)
+}
+
+// Counts returns the numbers of the queue; all are zero without an exporter.
+func (p *Pipeline) Counts() batch.Stats {
+	if p.queue == nil {
+		return batch.Stats{}
+	}
+	return p.queue.Stats()
+}

@@ -1,0 +1,374 @@
+//go:build !lens_noop
+
+package lens
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/internal/rankenv"
+)
+
+// SpanExporter and SpanProcessor are the SDK's types. In a build with the tag
+// lens_noop they are any, so that callers compile in both.
+type (
+	SpanExporter  = sdktrace.SpanExporter
+	SpanProcessor = sdktrace.SpanProcessor
+)
+
+// ErrAlreadySetUp is returned by SetupTelemetry while an earlier enabled
+// set-up has not been shut down.
+var ErrAlreadySetUp = errors.New("lens: telemetry is already set up in this process; " +
+	"set it up once, or shut the first handle down before (WithAllowReinit is for tests)")
+
+// Option changes how SetupTelemetry works.
+type Option func(*options)
+
+type options struct {
+	rank, worldSize int
+	rankFromEnv     bool
+	attrs           []attribute.KeyValue
+	exporter        SpanExporter
+	processors      []SpanProcessor
+	strategy        ExportStrategy
+	logger          *slog.Logger
+	consoleWriter   io.Writer
+	allowReinit     bool
+	global          *bool
+}
+
+// WithRank says which process of the job this is: 0 <= rank < worldSize.
+// Without it the process is rank 0 of 1.
+func WithRank(rank, worldSize int) Option {
+	return func(o *options) { o.rank, o.worldSize = rank, worldSize }
+}
+
+// WithRankFromEnv takes rank and world size from what the launcher left in the
+// environment, in this order: torchrun, SLURM, Open MPI, PMI, PMIx, Kubernetes
+// indexed jobs, OTEL_RESOURCE_ATTRIBUTES. When nothing is found the process is
+// rank 0 of 1.
+func WithRankFromEnv() Option { return func(o *options) { o.rankFromEnv = true } }
+
+// WithResourceAttributes adds attributes to the resource of every span.
+func WithResourceAttributes(attrs ...attribute.KeyValue) Option {
+	return func(o *options) { o.attrs = append(o.attrs, attrs...) }
+}
+
+// WithSpanExporter exports with e instead of what the configuration names.
+func WithSpanExporter(e SpanExporter) Option { return func(o *options) { o.exporter = e } }
+
+// WithSpanProcessor adds a processor beside the export; it may be given
+// several times.
+func WithSpanProcessor(p SpanProcessor) Option {
+	return func(o *options) { o.processors = append(o.processors, p) }
+}
+
+// WithExportStrategy decides with s whether this process exports, whatever
+// Config.ExportStrategy says.
+func WithExportStrategy(s ExportStrategy) Option { return func(o *options) { o.strategy = s } }
+
+// WithLogger sends lens's own messages to l. Without it they are written to
+// standard error as text.
+func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
+
+// WithConsoleWriter makes the console exporter write to w, one Write a line.
+func WithConsoleWriter(w io.Writer) Option { return func(o *options) { o.consoleWriter = w } }
+
+// WithGlobalProvider decides whether the OTel globals become lens's. Without
+// it they do, unless the program has installed a tracer provider of its own.
+func WithGlobalProvider(install bool) Option { return func(o *options) { o.global = &install } }
+
+// WithAllowReinit lets a second set-up take the place of the first. It is for
+// tests; the first handle has still to be shut down.
+func WithAllowReinit() Option { return func(o *options) { o.allowReinit = true } }
+
+// pipeline is what the primitives need of a set-up.
+type pipeline struct {
+	*provider.Pipeline
+	lens, helpers trace.Tracer
+}
+
+var (
+	active  atomic.Pointer[pipeline] // of the set-up that exports
+	setupMu sync.Mutex
+	current *TelemetryHandle // of the enabled set-up; guarded by setupMu
+	logs    atomic.Pointer[errlog.Log]
+)
+
+// log returns the library's own log.
+func log() *errlog.Log {
+	if l := logs.Load(); l != nil {
+		return l
+	}
+	logs.CompareAndSwap(nil, errlog.New(nil))
+	return logs.Load()
+}
+
+// SetupTelemetry starts telemetry as cfg says. Call it once, early, and defer
+// the Shutdown of the handle.
+//
+// When cfg is disabled, OTEL_SDK_DISABLED is true, or this rank does not
+// export, it starts nothing and every group is off. Otherwise everything is
+// resolved and checked first, so that an error leaves nothing behind.
+func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (*TelemetryHandle, error) {
+	if ctx == nil {
+		return nil, errors.New("lens: SetupTelemetry: the context is nil; pass context.Background()")
+	}
+	o := options{worldSize: 1}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&o)
+		}
+	}
+	setupMu.Lock()
+	defer setupMu.Unlock()
+
+	runID, _ := identity.RunID(cfg.RunID, os.LookupEnv)
+	disabled, sdkWarnings := otelenv.SDKDisabled(os.LookupEnv)
+	if !cfg.Enabled || disabled {
+		if current == nil {
+			SetEnabledSpanGroups()
+		}
+		return &TelemetryHandle{runID: runID}, nil
+	}
+	if current != nil && !o.allowReinit {
+		return nil, ErrAlreadySetUp
+	}
+	if o.logger != nil {
+		logs.Store(errlog.New(o.logger))
+	}
+	if o.strategy != nil {
+		// An override is not looked up, so the configured name need not exist.
+		cfg.ExportStrategy = "all_ranks"
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.resolveRank(); err != nil {
+		return nil, err
+	}
+	exports, err := o.exports(cfg)
+	if err != nil {
+		return nil, err
+	}
+	warn(sdkWarnings)
+	for _, w := range cfg.warnings {
+		log().Warn(w, w)
+	}
+	h := &TelemetryHandle{runID: runID, timeout: cfg.ShutdownTimeout, enabled: true}
+	if h.timeout <= 0 {
+		h.timeout = DefaultConfig().ShutdownTimeout
+	}
+	if !exports || !cfg.TracesEnabled {
+		SetEnabledSpanGroups()
+		current = h
+		return h, nil
+	}
+	settings, closeFile, err := o.settings(ctx, cfg, runID)
+	if err != nil {
+		return nil, err
+	}
+	// From here on nothing fails.
+	p := &pipeline{Pipeline: provider.New(settings)}
+	p.lens, p.helpers = p.Provider.Tracer(scopeLens), p.Provider.Tracer(scopeHelpers)
+	h.pipeline, h.endpoint, h.closeFile = p, settings.Endpoint, closeFile
+	active.Store(p)
+	h.restore = installGlobals(o.global)
+	if err := useGroups(cfg.Groups, cfg.SpanGroups); err != nil {
+		// Validate has resolved the same spec; only a resolver that changes its
+		// mind comes here.
+		log().Warn("span groups", err.Error())
+	}
+	current = h
+	log().Info("lens: telemetry is on", "exporter", settings.Endpoint, "service", cfg.ServiceName,
+		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())
+	return h, nil
+}
+
+func (o *options) resolveRank() error {
+	if o.rankFromEnv {
+		id, warnings, err := rankenv.Resolve(os.LookupEnv)
+		if err != nil {
+			return err
+		}
+		for _, w := range warnings {
+			log().Warn(string(w), string(w))
+		}
+		if id.Found {
+			o.rank, o.worldSize = id.Rank, id.WorldSize
+		}
+	}
+	if o.rank < 0 || o.worldSize < 1 || o.rank >= o.worldSize {
+		return fmt.Errorf("lens: rank %d of %d: want 0 <= rank < world size", o.rank, o.worldSize)
+	}
+	return nil
+}
+
+func (o *options) exports(cfg Config) (bool, error) {
+	s := o.strategy
+	if s == nil {
+		s = lookupStrategy(cfg.ExportStrategy)
+	}
+	if s == nil {
+		return false, fmt.Errorf("lens: Unknown export_strategy %q", cfg.ExportStrategy)
+	}
+	ok, err := s(cfg, o.rank, o.worldSize)
+	if err != nil {
+		return false, fmt.Errorf("lens: export strategy %q for rank %d of %d: %w", cfg.ExportStrategy, o.rank, o.worldSize, err)
+	}
+	if cfg.ExportStrategy == "single_rank" && o.strategy == nil && cfg.ExportRank >= o.worldSize {
+		log().Warn("no rank exports", fmt.Sprintf("no rank exports: EXPORT_RANK is %d and the world size is %d; use a rank below it, or -1 for the last", cfg.ExportRank, o.worldSize))
+	}
+	return ok, nil
+}
+
+func warn(ws []otelenv.Warning) {
+	for _, w := range ws {
+		log().Warn(string(w), string(w))
+	}
+}
+
+// TelemetryHandle is a running set-up. Every method is safe on a nil handle
+// and for concurrent use.
+type TelemetryHandle struct {
+	pipeline  *pipeline // nil when nothing is exported
+	enabled   bool
+	endpoint  string
+	runID     string
+	timeout   time.Duration
+	restore   func()
+	closeFile func() error
+	once      sync.Once
+	files     sync.Once
+}
+
+// Tracer returns a tracer with the scope "nemo.lens"; it is not gated. Without
+// an export, and after Shutdown, its spans record nothing.
+func (h *TelemetryHandle) Tracer() trace.Tracer {
+	if h == nil || h.pipeline == nil {
+		return noop.NewTracerProvider().Tracer(scopeLens)
+	}
+	return handleTracer{h: h}
+}
+
+// IsExporting reports whether this process records spans for export.
+func (h *TelemetryHandle) IsExporting() bool { return h != nil && h.pipeline != nil }
+
+// RunID returns the id of the run.
+func (h *TelemetryHandle) RunID() string {
+	if h == nil {
+		return ""
+	}
+	return h.runID
+}
+
+// Endpoint returns where spans go, without secrets, for example
+// "grpc://127.0.0.1:4317 (plaintext)"; it is empty when nothing is exported.
+func (h *TelemetryHandle) Endpoint() string {
+	if h == nil {
+		return ""
+	}
+	return h.endpoint
+}
+
+// ForceFlush hands over every span that has ended before the call, or returns
+// when ctx is done. It returns an error that says how many spans were lost
+// since the last report, if any were.
+func (h *TelemetryHandle) ForceFlush(ctx context.Context) error {
+	if !h.IsExporting() {
+		return nil
+	}
+	ctx, cancel := h.bounded(ctx)
+	defer cancel()
+	return h.pipeline.ForceFlush(ctx)
+}
+
+// Shutdown switches every group off, ends the spans that are still open, hands
+// everything over, and gives the OTel globals back. It takes at most
+// Config.ShutdownTimeout, less when the deadline of ctx is sooner; it goes on
+// when ctx is cancelled. Every caller waits for the same work and gets its
+// result: an error that says how many spans were lost, if any were.
+func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
+	if h == nil || !h.enabled {
+		return nil
+	}
+	h.once.Do(h.detach)
+	if h.pipeline == nil {
+		return nil
+	}
+	ctx, cancel := h.bounded(ctx)
+	defer cancel()
+	err := h.pipeline.Shutdown(ctx)
+	h.files.Do(func() {
+		if h.closeFile != nil {
+			err = errors.Join(err, h.closeFile())
+		}
+		log().Flush()
+	})
+	return err
+}
+
+// detach closes the gate before anything else, so that nothing records into a
+// pipeline that is going away.
+func (h *TelemetryHandle) detach() {
+	setupMu.Lock()
+	defer setupMu.Unlock()
+	if current == h {
+		SetEnabledSpanGroups()
+		current = nil
+	}
+	active.CompareAndSwap(h.pipeline, nil)
+	if h.restore != nil {
+		h.restore()
+	}
+}
+
+// bounded keeps the deadline of ctx but not its cancellation, and adds the
+// handle's own limit.
+func (h *TelemetryHandle) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := time.Now().Add(h.timeout)
+	base := context.Background()
+	if ctx != nil {
+		base = context.WithoutCancel(ctx)
+		// A deadline that has passed is a cancellation by another name.
+		if d, ok := ctx.Deadline(); ok && d.Before(limit) && d.After(time.Now()) {
+			limit = d
+		}
+	}
+	return context.WithDeadline(base, limit)
+}
+
+// Stats says what became of the spans of a set-up. Started and Ended count
+// every span; of the ended ones, those that are sampled are Exported, Dropped
+// (never given to the exporter), Failed (not taken by the receiver) or Queued.
+type Stats struct {
+	Started, Ended, Exported, Dropped, Failed, Queued, Open uint64
+}
+
+// Stats returns the numbers at this moment.
+func (h *TelemetryHandle) Stats() Stats {
+	if !h.IsExporting() {
+		return Stats{}
+	}
+	c := h.pipeline.Counts()
+	return Stats{
+		Started: h.pipeline.Open.Started(), Ended: h.pipeline.Open.Ended(), Open: uint64(h.pipeline.Open.Len()),
+		Exported: c.Exported, Dropped: c.Dropped, Failed: c.Failed, Queued: c.Queued,
+	}
+}

@@ -1,0 +1,280 @@
+//go:build !lens_noop
+
+package lens
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// The instrumentation scopes, as the reference has them: wrapped functions and
+// Tracer use the first, the other primitives the second.
+const (
+	scopeLens    = "nemo.lens"
+	scopeHelpers = "nemo.lens.helpers"
+)
+
+// off is what a switched-off site gets: it records nothing.
+var off trace.Span = noop.Span{}
+
+// ManagedSpan starts a span when its group is on. It returns a context that
+// carries the span, and the span, to be ended with [End]. When the group is
+// off it returns ctx itself and a span that records nothing, allocates
+// nothing, and does not look at attrs. A nil ctx counts as the background.
+//
+// Text attributes under one of [DefaultRedactKeys] become "[REDACTED]".
+// Attributes are set after the start, so samplers do not see them; use
+// [ManagedSpanWith] for those that a sampler needs.
+func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+	if !IsSpanGroupEnabled(group) {
+		return ctx, off
+	}
+	// The copy keeps the caller's slice on the caller's stack.
+	return start(ctx, scopeHelpers, group, name, privateCopy(attrs))
+}
+
+// ManagedSpanWith is [ManagedSpan] with any options of a span start, for
+// example its kind, links or a start time. Their attributes are redacted, too.
+func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if !IsSpanGroupEnabled(group) {
+		return ctx, off
+	}
+	private := make([]trace.SpanStartOption, len(opts), len(opts)+1)
+	copy(private, opts)
+	cfg := trace.NewSpanStartConfig(private...)
+	// Later attributes win, so the redacted ones replace those in opts.
+	if redactedAttrs := redactedOnly(cfg.Attributes()); len(redactedAttrs) > 0 {
+		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
+	}
+	return start(ctx, scopeHelpers, group, name, nil, private...)
+}
+
+// rebuilt returns options that give cfg with other attributes.
+func rebuilt(cfg trace.SpanConfig, attrs []attribute.KeyValue) []trace.SpanStartOption {
+	opts := []trace.SpanStartOption{trace.WithAttributes(attrs...), trace.WithLinks(cfg.Links()...), trace.WithSpanKind(cfg.SpanKind())}
+	if !cfg.Timestamp().IsZero() {
+		opts = append(opts, trace.WithTimestamp(cfg.Timestamp()))
+	}
+	if cfg.NewRoot() {
+		opts = append(opts, trace.WithNewRoot())
+	}
+	return opts
+}
+
+// SpanCM starts a span whatever groups are on; end it with [End].
+func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+	return start(ctx, scopeHelpers, "", name, privateCopy(attrs))
+}
+
+// TraceFn wraps fn so that every call has a span when the group is on at the
+// moment of the call. Arguments and results pass unchanged.
+func TraceFn[In, Out any](group SpanGroup, name string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+	return func(ctx context.Context, in In) (out Out, err error) {
+		if !IsSpanGroupEnabled(group) {
+			return fn(ctx, in)
+		}
+		ctx, span := start(ctx, scopeLens, group, name, nil)
+		defer End(span, &err)
+		return fn(ctx, in)
+	}
+}
+
+// TraceErrFn is [TraceFn] for a function without argument and result.
+func TraceErrFn(group SpanGroup, name string, fn func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
+		if !IsSpanGroupEnabled(group) {
+			return fn(ctx)
+		}
+		ctx, span := start(ctx, scopeLens, group, name, nil)
+		defer End(span, &err)
+		return fn(ctx)
+	}
+}
+
+func start(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if ctx == nil {
+		ctx = context.Background()
+		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
+	}
+	p := active.Load()
+	ctx, span := tracerFor(ctx, p, scope).Start(ctx, name, opts...)
+	if len(attrs) > 0 {
+		span.SetAttributes(attrs...)
+	}
+	if p != nil && group != "" {
+		p.Open.SetGroup(span.SpanContext().SpanID(), string(group))
+	}
+	return ctx, span
+}
+
+func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
+	if len(attrs) == 0 {
+		return nil
+	}
+	private := make([]attribute.KeyValue, len(attrs))
+	for i, kv := range attrs {
+		if isRedacted(string(kv.Key), nil) {
+			kv = redact(kv)
+		}
+		private[i] = kv
+	}
+	return private
+}
+
+func redactedOnly(attrs []attribute.KeyValue) []attribute.KeyValue {
+	var out []attribute.KeyValue
+	for _, kv := range attrs {
+		if isRedacted(string(kv.Key), nil) {
+			out = append(out, redact(kv))
+		}
+	}
+	return out
+}
+
+type tracerKey struct{}
+
+// tracersInContext is set once WithTracer was called, so that programs that
+// never do pay for no look-up.
+var tracersInContext atomic.Bool
+
+// WithTracer returns a context below which the primitives start their spans
+// with t.
+func WithTracer(ctx context.Context, t trace.Tracer) context.Context {
+	if t == nil {
+		return ctx
+	}
+	tracersInContext.Store(true)
+	return context.WithValue(ctx, tracerKey{}, t)
+}
+
+func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
+	if tracersInContext.Load() {
+		if t, ok := ctx.Value(tracerKey{}).(trace.Tracer); ok {
+			return t
+		}
+	}
+	if p != nil {
+		if scope == scopeLens {
+			return p.lens
+		}
+		return p.helpers
+	}
+	// Never set up, or shut down: what the program installed, if anything.
+	return otel.GetTracerProvider().Tracer(scope)
+}
+
+// Tracer returns the tracer with the scope "nemo.lens". It is not gated. Its
+// spans go to the pipeline that is set up when they start.
+func Tracer() trace.Tracer { return switchTracer{scope: scopeLens} }
+
+// End ends the span, to be deferred directly: defer lens.End(span, &err). A
+// nil span and a nil err are allowed; ending twice ends once.
+//
+// A non-nil *err is recorded as an exception event and sets the status to
+// Error, except for context.Canceled, which only ends the span. A status that
+// is already Ok stays. A panic is recorded once, with its stack, by the
+// innermost span that it passes; every span that it passes ends with the
+// status Error, and the same value goes on panicking. runtime.Goexit ends the
+// span.
+func End(span trace.Span, err *error) {
+	if span == nil || !span.IsRecording() {
+		if span != nil {
+			span.End()
+		}
+		return // recover is not called: a panic goes on untouched
+	}
+	if r := recover(); r != nil {
+		text := panicText(r)
+		if !alreadyRecorded(r) {
+			span.AddEvent("exception", trace.WithAttributes(
+				attribute.String("exception.type", reflect.TypeOf(r).String()),
+				attribute.String("exception.message", text),
+				attribute.String("exception.stacktrace", string(debug.Stack()))))
+		}
+		span.SetStatus(codes.Error, text)
+		span.End()
+		panic(r)
+	}
+	if err != nil && *err != nil && !errors.Is(*err, context.Canceled) {
+		text := panicText(*err)
+		span.AddEvent("exception", trace.WithAttributes(
+			attribute.String("exception.type", reflect.TypeOf(*err).String()),
+			attribute.String("exception.message", text)))
+		span.SetStatus(codes.Error, text)
+	}
+	span.End()
+}
+
+// panicText is the text of any value, also of one whose own method panics.
+func panicText(v any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("<%T whose text cannot be made>", v)
+		}
+	}()
+	if err, ok := v.(error); ok {
+		return err.Error()
+	}
+	return fmt.Sprint(v)
+}
+
+// recent holds the panics that were recorded last, by identity. Together with
+// the stack it tells whether a span further in has recorded this one.
+var recent struct {
+	sync.Mutex
+	ids  [64][2]uintptr
+	next int
+}
+
+// alreadyRecorded reports whether the panic came through another End on this
+// goroutine, and remembers it when not. A panic that goes on is raised on top
+// of the frames of the inner End, so that frame is still on the stack; the
+// identity tells it from another panic in a deferred function.
+func alreadyRecorded(r any) bool {
+	id := *(*[2]uintptr)(unsafe.Pointer(&r))
+	recent.Lock()
+	known := false
+	for _, seen := range recent.ids {
+		known = known || seen == id
+	}
+	if !known {
+		recent.ids[recent.next%len(recent.ids)] = id
+		recent.next++
+	}
+	recent.Unlock()
+	return known && innerEndOnStack()
+}
+
+func innerEndOnStack() bool {
+	pcs := make([]uintptr, 256)
+	ends := 0
+	for skip := 0; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs)
+		frames := runtime.CallersFrames(pcs[:n])
+		for n > 0 {
+			f, more := frames.Next()
+			if f.Function == "github.com/nemo-lens/lens.End" {
+				ends++
+			}
+			if !more {
+				break
+			}
+		}
+		if n < len(pcs) || ends > 1 {
+			return ends > 1
+		}
+	}
+}

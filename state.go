@@ -1,0 +1,136 @@
+//go:build !lens_noop
+
+package lens
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nemo-lens/lens/internal/frozen"
+)
+
+// enabled is the set that every gate reads. Writers hold groups.mu.
+var enabled atomic.Pointer[frozen.Set]
+
+// groups is what the enabled set was made from.
+var groups struct {
+	mu       sync.Mutex
+	resolver GroupResolver // given at set-up; nil means BaseGroups
+	stored   bool          // a spec is stored; false when the set is pinned
+	spec     string
+	pending  []string
+	reported string // what was last warned about, so that a refresh does not repeat it
+}
+
+// IsSpanGroupEnabled reports whether spans of the group are recorded. It is
+// false for every group before [SetupTelemetry]. It takes no lock, allocates
+// nothing, and is safe anywhere.
+func IsSpanGroupEnabled(g SpanGroup) bool { return enabled.Load().Has(string(g)) }
+
+// SetEnabledSpanGroups switches on exactly these groups, whatever they are
+// called. It pins them: the stored spec is dropped, so that classes registered
+// later change nothing. Spans that are open go on.
+func SetEnabledSpanGroups(gs ...SpanGroup) {
+	groups.mu.Lock()
+	defer groups.mu.Unlock()
+	pinLocked(gs...)
+}
+
+func pinLocked(gs ...SpanGroup) {
+	groups.stored, groups.spec, groups.pending, groups.reported = false, "", nil, ""
+	enabled.Store(NewGroupSet(gs...).set)
+}
+
+// SetSpanGroupSpec resolves the spec against the vocabulary given at set-up
+// ([BaseGroups] before) and switches to what it selects. With a fixed class an
+// unknown entry is an [*UnknownGroupError] and nothing changes. With a
+// [*GroupRegistry] unknown entries are pending: they are warned about, and
+// take effect when their owner registers.
+func SetSpanGroupSpec(spec string) error {
+	groups.mu.Lock()
+	warn, err := applyLocked(groups.resolver, spec, true)
+	groups.mu.Unlock()
+	warn()
+	return err
+}
+
+// useGroups is SetSpanGroupSpec with a new vocabulary.
+func useGroups(r GroupResolver, spec string) error {
+	groups.mu.Lock()
+	warn, err := applyLocked(r, spec, true)
+	groups.mu.Unlock()
+	warn()
+	return err
+}
+
+// applyLocked resolves and publishes in one lock hold, so that a slow
+// resolution cannot overwrite a newer one. It returns the warning to give once
+// the lock is released.
+func applyLocked(r GroupResolver, spec string, always bool) (func(), error) {
+	set, err := Config{Groups: r}.resolver().Resolve(spec)
+	if err != nil && !lenient(r, err) {
+		return func() {}, err
+	}
+	var unknown *UnknownGroupError
+	groups.pending = nil
+	if errors.As(err, &unknown) {
+		groups.pending = slices.Clone(unknown.Unknown)
+	}
+	groups.resolver, groups.stored, groups.spec = r, strings.TrimSpace(spec) != "", spec
+	enabled.Store(set.set)
+
+	kind, report := describe(r, spec, set, unknown)
+	repeated := kind == groups.reported
+	groups.reported = kind
+	if report == "" || (repeated && !always) {
+		return func() {}, nil
+	}
+	return func() { log().Warn("span-groups "+kind, report) }, nil
+}
+
+// describe returns what an operator should hear about the outcome, and a key
+// that is equal when it would be the same news.
+func describe(r GroupResolver, spec string, set GroupSet, unknown *UnknownGroupError) (kind, report string) {
+	registry, _ := r.(*GroupRegistry)
+	switch {
+	case strings.TrimSpace(spec) == "":
+		return "", ""
+	case registry != nil && len(registry.Namespaces()) == 0:
+		return "empty", "no library has registered span groups, so the spec \"" + spec + "\" selects nothing yet"
+	case unknown != nil:
+		return "unknown " + strings.Join(unknown.Unknown, ","), unknown.Error() +
+			"; registered namespaces are [" + strings.Join(registry.Namespaces(), ", ") + "]; the other entries apply, these will when their owner registers"
+	case set.Len() == 0:
+		return "nothing", "the span group spec \"" + spec + "\" selects no group"
+	}
+	return "", ""
+}
+
+// registryChanged is called by a registry after every change, without its lock.
+func registryChanged(r *GroupRegistry, added string) {
+	groups.mu.Lock()
+	if current, ok := groups.resolver.(*GroupRegistry); !groups.stored || !ok || current != r {
+		groups.mu.Unlock()
+		return
+	}
+	warn, _ := applyLocked(r, groups.spec, false)
+	groups.mu.Unlock()
+	if added != "" && active.Load() != nil {
+		log().Warn("late "+added, "span groups of \""+added+"\" were registered after SetupTelemetry; they apply from now on. Register before set-up to record from the start")
+	}
+	warn()
+}
+
+// EnabledSpanGroups returns the groups that are on at this moment.
+func EnabledSpanGroups() GroupSet { return GroupSet{enabled.Load()} }
+
+// PendingSpanGroups returns the entries of the stored spec that name nothing
+// yet, in a slice that the caller owns.
+func PendingSpanGroups() []string {
+	groups.mu.Lock()
+	defer groups.mu.Unlock()
+	return slices.Clone(groups.pending)
+}
