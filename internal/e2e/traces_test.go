@@ -25,6 +25,7 @@ func overBoth(t *testing.T, test func(t *testing.T, c *collector, env []string))
 				"OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol,
 				"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint,
 				"OTEL_SERVICE_NAME=e2e-service",
+				"NEMO_LENS_RUN_ID=run-7",
 				"OTEL_RESOURCE_ATTRIBUTES=team=blue,deployment.environment.name=test",
 			})
 		})
@@ -59,7 +60,7 @@ func TestTraceReachesACollector(t *testing.T) {
 			t.Errorf("loss %v, want NaN", job.Attributes["loss"])
 		}
 		for key, want := range map[string]any{
-			"text": "two words", "latin1": "caf\ufffd", "whole": int64(7), "yes": true,
+			"title": "two words", "latin1": "caf\ufffd", "whole": int64(7), "yes": true,
 			"list": []any{"a", "b"}, "password": "[REDACTED]",
 		} {
 			if got := job.Attributes[key]; !reflect.DeepEqual(got, want) {
@@ -91,14 +92,18 @@ func TestTraceReachesACollector(t *testing.T) {
 		}
 		for _, s := range spans {
 			for key, want := range map[string]any{
-				"service.name": "e2e-service", "team": "blue", "deployment.environment.name": "test",
+				"service.name": "e2e-service", "nemo.run.id": "run-7", "team": "blue", "deployment.environment.name": "test",
 			} {
 				if s.Resource[key] != want {
 					t.Errorf("%s: resource %s: %v, want %v", s.Name, key, s.Resource[key], want)
 				}
 			}
-			if s.Scope.Name != "nemo.lens" {
-				t.Errorf("%s: scope %q, want nemo.lens", s.Name, s.Scope.Name)
+			scope := "nemo.lens.helpers" // of spans that are managed by hand
+			if s.Name == "program.forward" {
+				scope = "nemo.lens" // of wrapped functions
+			}
+			if s.Scope.Name != scope {
+				t.Errorf("%s: scope %q, want %s", s.Name, s.Scope.Name, scope)
 			}
 		}
 	})
@@ -141,4 +146,36 @@ func TestBatchesThatAreTooLargeAreSplit(t *testing.T) {
 			t.Errorf("%d different chunks, want %d", len(seen), n)
 		}
 	})
+}
+
+// With nobody there, the program ends soon and says how many spans it lost, and where they were to go.
+func TestWithoutACollectorTheLossIsReported(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			addr := otlptest.ClosedAddr(t)
+			code, stderr := runProgram(t, []string{
+				"NEMO_LENS_ENABLED=true",
+				"NEMO_LENS_SPAN_GROUPS=per_step",
+				"NEMO_LENS_SHUTDOWN_TIMEOUT=1s",
+				"OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol,
+				"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + addr,
+			}, "tree")
+			lost := lineWith(stderr, "7 of 7 spans lost")
+			if code != 1 || !strings.Contains(lost, addr) {
+				t.Errorf("exit code %d, want 1 and a line with the 7 spans lost and %s:\n%s", code, addr, stderr)
+			}
+		})
+	}
+}
+
+// lineWith returns the first line with part in it.
+func lineWith(text, part string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, part) {
+			return line
+		}
+	}
+	return ""
 }

@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string) (err error) {
 
 func tree(ctx context.Context) (err error) {
 	ctx, span := lens.ManagedSpan(ctx, lens.Job, "program.job",
-		attribute.String("text", "two words"),
+		attribute.String("title", "two words"),
 		attribute.String("latin1", "caf\xe9"),
 		attribute.Int("whole", 7),
 		attribute.Float64("loss", math.NaN()),
