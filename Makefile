@@ -1,0 +1,41 @@
+# `make demo` shows the library at work, `make test` is what CI runs.
+GO ?= go
+
+.PHONY: demo test check build unit noop cross bench fuzz e2e
+
+demo: ## train a real model with its spans on standard output; needs no collector
+	NEMO_LENS_ENABLED=1 NEMO_LENS_EXPORTER=console $(GO) run ./examples/training
+
+test: check build unit noop cross
+
+check:
+	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+build:
+	$(GO) build ./...
+	$(GO) build -tags lens_noop ./...
+
+unit:
+	$(GO) test -race -shuffle=on -timeout 8m ./...
+
+noop:
+	$(GO) vet -tags lens_noop .
+	$(GO) test -tags lens_noop .
+
+cross:
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/batch ./internal/openspans
+
+fuzz:
+	$(GO) test -run '^$$' -fuzz FuzzSpec -fuzztime 20s .
+	$(GO) test -run '^$$' -fuzz FuzzEnviron -fuzztime 20s .
+	$(GO) test -run '^$$' -fuzz FuzzSet -fuzztime 20s ./internal/frozen
+
+e2e: ## spans through a real OpenTelemetry Collector, built from its modules
+	cd internal/e2e && $(GO) test ./...

@@ -1,0 +1,116 @@
+//go:build lens_noop
+
+package lens
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// This file is the whole of lens in a build with the tag lens_noop, beside the
+// vocabulary and the configuration: the same API, doing nothing, with neither
+// the SDK nor an exporter in the binary.
+
+type (
+	// SpanExporter is any in this build.
+	SpanExporter = any
+	// SpanProcessor is any in this build.
+	SpanProcessor = any
+)
+
+// Version is the version of the library.
+const Version = "0.1.0-dev"
+
+// ErrAlreadySetUp is never returned in this build.
+var ErrAlreadySetUp = errors.New("lens: telemetry is already set up in this process")
+
+var off trace.Span = noop.Span{}
+
+func IsSpanGroupEnabled(SpanGroup) bool      { return false }
+func SetEnabledSpanGroups(...SpanGroup)      {}
+func SetSpanGroupSpec(string) error          { return nil }
+func EnabledSpanGroups() GroupSet            { return GroupSet{} }
+func PendingSpanGroups() []string            { return nil }
+func registryChanged(*GroupRegistry, string) {}
+func Tracer() trace.Tracer                   { return noop.Tracer{} }
+func End(span trace.Span, _ *error) {
+	if span != nil {
+		span.End()
+	}
+}
+
+func ManagedSpan(ctx context.Context, _ SpanGroup, _ string, _ ...attribute.KeyValue) (context.Context, trace.Span) {
+	return ctx, off
+}
+
+func ManagedSpanWith(ctx context.Context, _ SpanGroup, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	return ctx, off
+}
+
+func SpanCM(ctx context.Context, _ string, _ ...attribute.KeyValue) (context.Context, trace.Span) {
+	return ctx, off
+}
+
+func TraceFn[In, Out any](_ SpanGroup, _ string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+	return fn
+}
+
+func TraceErrFn(_ SpanGroup, _ string, fn func(context.Context) error) func(context.Context) error {
+	return fn
+}
+
+func WithTracer(ctx context.Context, _ trace.Tracer) context.Context { return ctx }
+
+// Option does nothing in this build.
+type Option func(*options)
+
+type options struct{}
+
+func none(*options) {}
+
+func WithRank(int, int) Option                            { return none }
+func WithRankFromEnv() Option                             { return none }
+func WithResourceAttributes(...attribute.KeyValue) Option { return none }
+func WithSpanExporter(SpanExporter) Option                { return none }
+func WithSpanProcessor(SpanProcessor) Option              { return none }
+func WithExportStrategy(ExportStrategy) Option            { return none }
+func WithLogger(*slog.Logger) Option                      { return none }
+func WithConsoleWriter(io.Writer) Option                  { return none }
+func WithGlobalProvider(bool) Option                      { return none }
+func WithAllowReinit() Option                             { return none }
+
+// SetupTelemetry starts nothing.
+func SetupTelemetry(ctx context.Context, cfg Config, _ ...Option) (*TelemetryHandle, error) {
+	if ctx == nil {
+		return nil, errors.New("lens: SetupTelemetry: the context is nil; pass context.Background()")
+	}
+	return &TelemetryHandle{runID: cfg.RunID}, nil
+}
+
+// TelemetryHandle is a set-up that exports nothing.
+type TelemetryHandle struct{ runID string }
+
+func (h *TelemetryHandle) Tracer() trace.Tracer             { return noop.Tracer{} }
+func (h *TelemetryHandle) IsExporting() bool                { return false }
+func (h *TelemetryHandle) Endpoint() string                 { return "" }
+func (h *TelemetryHandle) ForceFlush(context.Context) error { return nil }
+func (h *TelemetryHandle) Shutdown(context.Context) error   { return nil }
+func (h *TelemetryHandle) Stats() Stats                     { return Stats{} }
+
+func (h *TelemetryHandle) RunID() string {
+	if h == nil {
+		return ""
+	}
+	return h.runID
+}
+
+// Stats is all zeros in this build.
+type Stats struct {
+	Started, Ended, Exported, Dropped, Failed, Queued, Open uint64
+}
