@@ -20,6 +20,7 @@ build:
 
 unit:
 	$(GO) test -race -shuffle=on -timeout 8m ./...
+	$(GO) test -run Allocates .
 
 noop:
 	$(GO) vet -tags lens_noop .

@@ -1,0 +1,310 @@
+//go:build !lens_noop
+
+package lens
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// record sets telemetry up with a recorder that is read after shutdown.
+func record(t *testing.T, spec string) (*tracetest.SpanRecorder, *TelemetryHandle) {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.Enabled, cfg.SpanGroups, cfg.Exporter, cfg.RunID = true, spec, "none", "test"
+	rec := tracetest.NewSpanRecorder()
+	h, err := SetupTelemetry(context.Background(), cfg, WithSpanProcessor(rec), WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
+	return rec, h
+}
+
+func exceptions(s sdktrace.ReadOnlySpan) int {
+	n := 0
+	for _, e := range s.Events() {
+		if e.Name == "exception" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestOffReturnsTheSameContext(t *testing.T) {
+	record(t, "job")
+	ctx := context.WithValue(context.Background(), tracerKey{}, 1)
+	got, span := ManagedSpan(ctx, Step, "x", attribute.Int("i", 1))
+	require.True(t, got == ctx)
+	require.False(t, span.IsRecording())
+	require.False(t, span.SpanContext().IsValid())
+}
+
+func TestOffAllocatesNothing(t *testing.T) {
+	record(t, "job")
+	ctx := context.Background()
+	step := TraceFn(Step, "x", func(context.Context, int) (int, error) { return 1, nil })
+	for name, f := range map[string]func(){
+		"gate": func() { IsSpanGroupEnabled(Step) },
+		"managed": func() {
+			_, span := ManagedSpan(ctx, Step, "x", attribute.Int("i", 1), attribute.String("s", "t"))
+			var err error
+			defer End(span, &err)
+		},
+		"with": func() { ManagedSpanWith(ctx, Step, "x") },
+		"fn":   func() { _, _ = step(ctx, 1) },
+	} {
+		require.Zero(t, testing.AllocsPerRun(100, f), name)
+	}
+}
+
+// outcomes runs a body that fails in every wrapper.
+func outcomes(body func(context.Context) error) map[string]func() error {
+	return map[string]func() error{
+		"ManagedSpan": func() (err error) {
+			ctx, span := ManagedSpan(context.Background(), Step, "x")
+			defer End(span, &err)
+			return body(ctx)
+		},
+		"ManagedSpanWith": func() (err error) {
+			ctx, span := ManagedSpanWith(context.Background(), Step, "x", trace.WithSpanKind(trace.SpanKindClient))
+			defer End(span, &err)
+			return body(ctx)
+		},
+		"SpanCM": func() (err error) {
+			ctx, span := SpanCM(context.Background(), "x")
+			defer End(span, &err)
+			return body(ctx)
+		},
+		"TraceFn": func() error {
+			_, err := TraceFn(Step, "x", func(ctx context.Context, _ int) (int, error) { return 0, body(ctx) })(context.Background(), 1)
+			return err
+		},
+		"TraceErrFn": func() error { return TraceErrFn(Step, "x", body)(context.Background()) },
+	}
+}
+
+func TestOutcomesThroughEveryWrapper(t *testing.T) {
+	boom := errors.New("boom")
+	for name, tc := range map[string]struct {
+		err    error
+		status codes.Code
+		events int
+	}{
+		"ok":       {nil, codes.Unset, 0},
+		"error":    {boom, codes.Error, 1},
+		"canceled": {fmt.Errorf("wrapped: %w", context.Canceled), codes.Unset, 0},
+		"deadline": {context.DeadlineExceeded, codes.Error, 1},
+	} {
+		for wrapper, run := range outcomes(func(context.Context) error { return tc.err }) {
+			rec, h := record(t, "step")
+			require.Equal(t, tc.err, run(), "%s %s", name, wrapper)
+			require.NoError(t, h.Shutdown(context.Background()))
+			require.Len(t, rec.Ended(), 1, "%s %s", name, wrapper)
+			require.Equal(t, tc.status, rec.Ended()[0].Status().Code, "%s %s", name, wrapper)
+			require.Equal(t, tc.events, exceptions(rec.Ended()[0]), "%s %s", name, wrapper)
+		}
+	}
+}
+
+func TestPanicThroughEveryWrapper(t *testing.T) {
+	for _, value := range []any{errors.New("boom"), "text", 7, []int{1}} {
+		for wrapper, run := range outcomes(func(context.Context) error { panic(value) }) {
+			rec, h := record(t, "step")
+			func() {
+				defer func() { require.Equal(t, value, recover(), wrapper) }()
+				var err error
+				ctx, outer := ManagedSpan(context.Background(), Step, "outer")
+				_ = ctx
+				defer End(outer, &err)
+				_ = run()
+			}()
+			require.NoError(t, h.Shutdown(context.Background()))
+			ended := rec.Ended()
+			require.Len(t, ended, 2, wrapper)
+			require.Equal(t, 1, exceptions(ended[0]), wrapper)
+			require.Equal(t, 0, exceptions(ended[1]), "%s: recorded again further out", wrapper)
+			for _, s := range ended {
+				require.Equal(t, codes.Error, s.Status().Code, wrapper)
+			}
+		}
+	}
+}
+
+func TestGoexitThroughEveryWrapper(t *testing.T) {
+	for wrapper, run := range outcomes(func(context.Context) error { runtime.Goexit(); return nil }) {
+		rec, h := record(t, "step")
+		done := make(chan struct{})
+		go func() { defer close(done); _ = run() }()
+		<-done
+		require.NoError(t, h.Shutdown(context.Background()))
+		require.Len(t, rec.Ended(), 1, wrapper)
+	}
+}
+
+func TestStatusOkStaysAndDoubleEnd(t *testing.T) {
+	rec, h := record(t, "step")
+	err := errors.New("late")
+	_, span := ManagedSpan(context.Background(), Step, "x", attribute.String("password", "hunter2"))
+	span.SetStatus(codes.Ok, "")
+	End(span, &err)
+	End(span, &err)
+	End(nil, &err)
+	require.NoError(t, h.Shutdown(context.Background()))
+	require.Len(t, rec.Ended(), 1)
+	require.Equal(t, codes.Ok, rec.Ended()[0].Status().Code)
+	require.Equal(t, "[REDACTED]", rec.Ended()[0].Attributes()[0].Value.AsString())
+}
+
+func TestSecondSetupIsRefusedUntilShutdown(t *testing.T) {
+	before := otel.GetTracerProvider()
+	_, h := record(t, "job")
+	cfg := DefaultConfig()
+	cfg.Enabled = true
+	_, err := SetupTelemetry(context.Background(), cfg)
+	require.ErrorIs(t, err, ErrAlreadySetUp)
+	require.NoError(t, h.Shutdown(context.Background()))
+	require.NoError(t, h.Shutdown(context.Background()))
+	require.False(t, IsSpanGroupEnabled(Job))
+	require.True(t, before == otel.GetTracerProvider(), "the global provider was not given back")
+	record(t, "job")
+	require.True(t, IsSpanGroupEnabled(Job))
+}
+
+func TestFailedSetupLeavesNothing(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for says, change := range map[string]func(*Config){
+		"per_stpe":     func(c *Config) { c.SpanGroups = "per_stpe" },
+		"OTLP":         func(c *Config) { c.Exporter = "OTLP" },
+		"single_rnak":  func(c *Config) { c.ExportStrategy = "single_rnak" },
+		"is 2":         func(c *Config) { c.ExportSampleRate = 2 },
+		"no-such-path": func(c *Config) { c.Exporter, c.ExporterFile = "console", "/no-such-path/x" },
+	} {
+		cfg := DefaultConfig()
+		cfg.Enabled = true
+		change(&cfg)
+		h, err := SetupTelemetry(context.Background(), cfg)
+		require.ErrorContains(t, err, says)
+		require.Nil(t, h)
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	//lint:ignore SA1012 a nil context is what is tested
+	_, err := SetupTelemetry(nil, DefaultConfig()) //nolint:staticcheck
+	require.ErrorContains(t, err, "context is nil")
+	record(t, "job") // the guard is not armed
+}
+
+func TestOpenSpansAreClosedAtShutdown(t *testing.T) {
+	rec, h := record(t, "all")
+	ctx, _ := ManagedSpan(context.Background(), Job, "job")
+	_, _ = ManagedSpan(ctx, Step, "step")
+	require.EqualValues(t, 2, h.Stats().Open)
+	require.NoError(t, h.Shutdown(context.Background()))
+	require.Equal(t, "step", rec.Ended()[0].Name())
+	require.Contains(t, rec.Ended()[1].Attributes(), attribute.Bool("nemo.span.truncated", true))
+}
+
+func TestLateRegistrationApplies(t *testing.T) {
+	var r GroupRegistry
+	cfg := DefaultConfig()
+	cfg.Enabled, cfg.Exporter, cfg.SpanGroups, cfg.Groups = true, "none", "late_group", &r
+	h, err := SetupTelemetry(context.Background(), cfg, WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	require.NoError(t, err)
+	require.Equal(t, []string{"late_group"}, PendingSpanGroups())
+	require.NoError(t, r.Register(MustGroupClass("x", []SpanGroup{"late_group"}, nil)))
+	require.True(t, IsSpanGroupEnabled("late_group"))
+	require.Empty(t, PendingSpanGroups())
+	SetEnabledSpanGroups(Step)
+	require.NoError(t, r.Unregister("x"))
+	require.True(t, IsSpanGroupEnabled(Step), "a pinned set was resolved again")
+	require.NoError(t, h.Shutdown(context.Background()))
+}
+
+func TestEverythingAtOnce(t *testing.T) {
+	_, h := record(t, "all")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for range 200 {
+				ctx, span := ManagedSpan(context.Background(), Step, "x", attribute.Int("i", i))
+				_, child := ManagedSpan(ctx, Optimizer, "y")
+				End(child, nil)
+				End(span, nil)
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 100 {
+			SetEnabledSpanGroups(Step)
+			_ = SetSpanGroupSpec("all")
+			_ = DefaultRegistry.Register(BaseGroups)
+			_ = DefaultRegistry.Unregister("base")
+		}
+		_ = h.Shutdown(context.Background())
+	})
+	wg.Wait()
+}
+
+func TestVectorsState(t *testing.T) {
+	var suite struct {
+		Steps []struct {
+			Op, Group string
+			Groups    []SpanGroup
+			Expect    bool
+		}
+	}
+	vectors(t, "state_v020", &suite)
+	require.NotEmpty(t, suite.Steps)
+	t.Cleanup(func() { SetEnabledSpanGroups() })
+	for i, s := range suite.Steps {
+		if s.Op == "set_enabled" {
+			SetEnabledSpanGroups(s.Groups...)
+		} else {
+			require.Equal(t, s.Expect, IsSpanGroupEnabled(SpanGroup(s.Group)), "step %d", i)
+		}
+	}
+}
+
+var sinkBool bool
+
+func BenchmarkGate(b *testing.B) {
+	for _, n := range []int{1, 8, 64, 256} {
+		gs := make([]SpanGroup, n)
+		for i := range gs {
+			gs[i] = SpanGroup(fmt.Sprintf("group_%03d", i))
+		}
+		SetEnabledSpanGroups(gs...)
+		b.Run(fmt.Sprintf("hit/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				sinkBool = IsSpanGroupEnabled("group_000")
+			}
+		})
+		b.Run(fmt.Sprintf("miss/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				sinkBool = IsSpanGroupEnabled("optimizer")
+			}
+		})
+	}
+	SetEnabledSpanGroups()
+}
+
+func BenchmarkOffManagedSpan(b *testing.B) {
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, span := ManagedSpan(ctx, Step, "x", attribute.Int("i", 1), attribute.String("s", "t"))
+		End(span, nil)
+	}
+}
