@@ -10,14 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // The race detector allocates on its own, so this file is left out with it.
 func TestOnAllocatesAtMostFive(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.SpanGroups = true, "step"
-	h, err := SetupTelemetry(context.Background(), cfg, WithSpanExporter(discard{}), WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	h, err := SetupTelemetry(context.Background(), cfg, WithSpanExporter(discardSpans{}), WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	ctx := context.Background()
@@ -27,8 +26,3 @@ func TestOnAllocatesAtMostFive(t *testing.T) {
 	})
 	require.LessOrEqual(t, n, 5.0)
 }
-
-type discard struct{}
-
-func (discard) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
-func (discard) Shutdown(context.Context) error                             { return nil }

@@ -28,7 +28,10 @@ var groups struct {
 // IsSpanGroupEnabled reports whether spans of the group are recorded. It is
 // false for every group before [SetupTelemetry]. It takes no lock, allocates
 // nothing, and is safe anywhere.
-func IsSpanGroupEnabled(g SpanGroup) bool { return enabled.Load().Has(string(g)) }
+func IsSpanGroupEnabled(g SpanGroup) bool {
+	s := enabled.Load()
+	return s.MayHave(len(g)) && s.Has(string(g))
+}
 
 // SetEnabledSpanGroups switches on exactly these groups, whatever they are
 // called. It pins them: the stored spec is dropped, so that classes registered

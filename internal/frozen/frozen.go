@@ -25,6 +25,7 @@ type Set struct {
 
 	whole    map[string]struct{} // instead of the table, when that cannot be built
 	hasEmpty bool                // "" has no bytes to look at
+	lengths  uint64              // bit n&63 is set when a name has length n
 	names    []string            // sorted
 }
 
@@ -34,6 +35,9 @@ func New(names []string) *Set {
 	s := &Set{names: slices.Clone(names)}
 	slices.Sort(s.names)
 	s.names = slices.Compact(s.names)
+	for _, n := range s.names {
+		s.lengths |= 1 << (len(n) & 63)
+	}
 	filled := s.names
 	if len(filled) > 0 && filled[0] == "" {
 		s.hasEmpty = true
@@ -70,6 +74,10 @@ func (s *Set) Has(name string) bool {
 	key := uint32(n) | uint32(name[min(s.p0, n)])<<8 | uint32(name[min(s.p1, n)])<<16 | uint32(name[min(s.p2, n)])<<24
 	return s.table[key*s.mult>>(s.shift&31)] == name
 }
+
+// MayHave reports whether a name of length n can be in the set. It is so small
+// that it is compiled into the caller, where it spares most misses the probe.
+func (s *Set) MayHave(n int) bool { return s != nil && s.lengths>>(n&63)&1 != 0 }
 
 // Len returns the number of names.
 func (s *Set) Len() int {

@@ -48,6 +48,9 @@ func TestSetAgainstMap(t *testing.T) {
 		}
 		for _, others := range all {
 			for _, n := range others[:min(len(others), 300)] {
+				if want[n] && !s.MayHave(len(n)) {
+					t.Fatalf("%s: MayHave(%d) is false", name, len(n))
+				}
 				if s.Has(n) != want[n] {
 					t.Fatalf("%s: Has(%q) = %t", name, n, s.Has(n))
 				}
