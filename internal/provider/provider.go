@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -36,6 +37,9 @@ type Pipeline struct {
 	queue    *batch.Processor // nil without an exporter
 	endpoint string
 }
+
+// lastMoment is what Shutdown may take beyond the deadline of its context.
+const lastMoment = 50 * time.Millisecond
 
 // New builds the pipeline. It cannot fail; it starts the goroutine of the queue.
 func New(s Settings) *Pipeline {
@@ -86,6 +90,13 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	var err error
 	if p.queue != nil {
 		err = p.named(p.queue.Shutdown(ctx))
+	}
+	if ctx.Err() != nil {
+		// The queue has used the time up and said so; the program's processors
+		// still get a moment to end.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastMoment)
+		defer cancel()
 	}
 	return errors.Join(err, p.Provider.Shutdown(ctx))
 }
