@@ -6,34 +6,36 @@ import (
 	"strings"
 )
 
-// maxLength bounds the work: longer texts are not misspelt names.
+// maxLength bounds the work: longer texts, in bytes, are not misspelt names.
 const maxLength = 64
 
 // Nearest returns the candidate nearest to word by restricted
 // Damerau-Levenshtein distance (insert, delete, replace, swap neighbours), in
 // any case. It returns false when none is near: the distance may be a third of
-// the length of word, and at least 1. Of equally near candidates the first in
-// alphabetical order is taken.
+// the length of word, and at least 1, and must be less than the length of the
+// candidate. Lengths and distances count characters. Of equally near
+// candidates the first in alphabetical order is taken.
 func Nearest(word string, candidates []string) (string, bool) {
-	word = strings.ToLower(word)
 	if word == "" || len(word) > maxLength {
 		return "", false
 	}
-	best, bestDistance := "", max(1, len(word)/3)+1
-	sorted := slices.Clone(candidates)
-	slices.Sort(sorted)
-	for _, c := range sorted {
+	w := []rune(strings.ToLower(word))
+	best, bestDistance := "", max(1, len(w)/3)+1
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		if c == "" || len(c) > maxLength {
 			continue
 		}
-		if d := distance(word, strings.ToLower(c)); d < bestDistance && d < len(c) {
+		r := []rune(strings.ToLower(c))
+		if d := distance(w, r); d < bestDistance && d < len(r) {
 			best, bestDistance = c, d
 		}
 	}
 	return best, best != ""
 }
 
-func distance(a, b string) int {
+// distance takes texts of at most maxLength characters. They are characters
+// because lower case can be longer in bytes, and never in characters.
+func distance(a, b []rune) int {
 	var rows [3][maxLength + 1]int
 	for j := range len(b) + 1 {
 		rows[0][j] = j
