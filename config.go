@@ -3,7 +3,6 @@ package lens
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -91,46 +90,6 @@ func DefaultConfig() Config {
 	}
 }
 
-// setting binds one variable to one field. The table of settings is the one
-// list of what lens reads under its prefix.
-type setting struct {
-	key   string // after the prefix; the whole name when bare
-	bare  bool   // no prefix
-	raw   bool   // not trimmed
-	parse func(*Config, string) error
-	show  func(*Config) string
-}
-
-func settings() []setting {
-	return []setting{
-		boolSetting("ENABLED", func(c *Config) *bool { return &c.Enabled }),
-		bare(stringSetting("OTEL_SERVICE_NAME", func(c *Config) *string { return &c.ServiceName })),
-		stringSetting("EXPORT_STRATEGY", func(c *Config) *string { return &c.ExportStrategy }),
-		intSetting("EXPORT_RANK", func(c *Config) *int { return &c.ExportRank }, math.MinInt32, math.MaxInt32,
-			"a whole number; a negative one means the last rank"),
-		rateSetting("EXPORT_SAMPLE_RATE", func(c *Config) *float64 { return &c.ExportSampleRate }),
-		boolSetting("SAMPLER_ENABLED", func(c *Config) *bool { return &c.SamplerEnabled }),
-		boolSetting("TRACES_ENABLED", func(c *Config) *bool { return &c.TracesEnabled }),
-		boolSetting("METRICS_ENABLED", func(c *Config) *bool { return &c.MetricsEnabled }),
-		boolSetting("LOGS_ENABLED", func(c *Config) *bool { return &c.LogsEnabled }),
-		stringSetting("SPAN_GROUPS", func(c *Config) *string { return &c.SpanGroups }),
-		stringSetting("EXPORTER", func(c *Config) *string { return &c.Exporter }),
-		stringSetting("EXPORTER_FILE", func(c *Config) *string { return &c.ExporterFile }),
-		stringSetting("RUN_ID", func(c *Config) *string { return &c.RunID }),
-		stringSetting("USER_ID", func(c *Config) *string { return &c.User }),
-		raw(bare(stringSetting("WANDB_ENTITY", func(c *Config) *string { return &c.WandbEntity }))),
-		raw(bare(stringSetting("WANDB_PROJECT", func(c *Config) *string { return &c.WandbProject }))),
-		durationSetting("SHUTDOWN_TIMEOUT", func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
-		intSetting("QUEUE_SIZE", func(c *Config) *int { return &c.QueueSize }, 1, maxQueueSize,
-			fmt.Sprintf("a whole number of spans from 1 to %d", maxQueueSize)),
-		intSetting("BATCH_SIZE", func(c *Config) *int { return &c.BatchSize }, 1, maxQueueSize,
-			fmt.Sprintf("a whole number of spans from 1 to %d", maxQueueSize)),
-		durationSetting("BATCH_DELAY", func(c *Config) *time.Duration { return &c.BatchDelay }),
-		durationSetting("QUEUE_WAIT", func(c *Config) *time.Duration { return &c.QueueWait }),
-		boolSetting("BLOCK_ON_FULL_QUEUE", func(c *Config) *bool { return &c.BlockOnFullQueue }),
-	}
-}
-
 // maxQueueSize bounds the memory that a mistyped number can ask for.
 const maxQueueSize = 1 << 20
 
@@ -189,18 +148,6 @@ func fromEnviron(environ []string, prefix, fallbackPrefix string, groupCls Group
 	}
 	c.warnings = unknownVariables(env, c.prefixes)
 	return c, errors.Join(errs...)
-}
-
-// names returns the variables that can give the setting, first choice first.
-func (s setting) names(prefixes []string) []string {
-	if s.bare {
-		return []string{s.key}
-	}
-	names := make([]string, len(prefixes))
-	for i, p := range prefixes {
-		names[i] = p + "_" + s.key
-	}
-	return names
 }
 
 // unknownVariables describes the variables under the prefixes that name no
@@ -370,94 +317,4 @@ func shorten(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
-}
-
-func bare(s setting) setting { s.bare = true; return s }
-
-func raw(s setting) setting { s.raw = true; return s }
-
-func boolSetting(key string, field func(*Config) *bool) setting {
-	return setting{key: key,
-		parse: func(c *Config, text string) error {
-			v, err := parseBool(text)
-			if err == nil {
-				*field(c) = v
-			}
-			return err
-		},
-		show: func(c *Config) string { return strconv.FormatBool(*field(c)) },
-	}
-}
-
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(text) {
-	case "1", "true", "yes", "on":
-		return true, nil
-	case "0", "false", "no", "off":
-		return false, nil
-	}
-	return false, errors.New("want one of 1, true, yes, on, 0, false, no, off, in any case")
-}
-
-func stringSetting(key string, field func(*Config) *string) setting {
-	return setting{key: key,
-		parse: func(c *Config, text string) error { *field(c) = text; return nil },
-		show:  func(c *Config) string { return strconv.Quote(*field(c)) },
-	}
-}
-
-func intSetting(key string, field func(*Config) *int, low, high int, want string) setting {
-	return setting{key: key,
-		parse: func(c *Config, text string) error {
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || n < int64(low) || n > int64(high) {
-				return errors.New("want " + want)
-			}
-			*field(c) = int(n)
-			return nil
-		},
-		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
-	}
-}
-
-func rateSetting(key string, field func(*Config) *float64) setting {
-	return setting{key: key,
-		parse: func(c *Config, text string) error {
-			v, err := strconv.ParseFloat(text, 64)
-			// ParseFloat also takes hexadecimal and underscores, the reference does not.
-			if err != nil || strings.ContainsAny(text, "xX_") || !(v >= 0 && v <= 1) {
-				return fmt.Errorf("%s: want a number from 0 to 1, for example 0.25", strings.ToLower(key))
-			}
-			*field(c) = v
-			return nil
-		},
-		show: func(c *Config) string { return strconv.FormatFloat(*field(c), 'g', -1, 64) },
-	}
-}
-
-func durationSetting(key string, field func(*Config) *time.Duration) setting {
-	return setting{key: key,
-		parse: func(c *Config, text string) error {
-			v, err := parseDuration(text)
-			if err == nil {
-				*field(c) = v
-			}
-			return err
-		},
-		show: func(c *Config) string { return field(c).String() },
-	}
-}
-
-// parseDuration takes a Go duration, or a whole number of milliseconds as in
-// the OTEL_* variables. Zero means the default.
-func parseDuration(text string) (time.Duration, error) {
-	const most = 24 * time.Hour
-	d, err := time.ParseDuration(text)
-	if ms, msErr := strconv.ParseInt(text, 10, 32); msErr == nil {
-		d, err = time.Duration(ms)*time.Millisecond, nil
-	}
-	if err != nil || d < 0 || d > most {
-		return 0, errors.New(`want a time up to 24h such as "500ms" or "5s", or a whole number of milliseconds`)
-	}
-	return d, nil
 }

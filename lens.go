@@ -126,7 +126,7 @@ func log() *errlog.Log {
 // When cfg is disabled, OTEL_SDK_DISABLED is true, or this rank does not
 // export, it starts nothing and every group is off. Otherwise everything is
 // resolved and checked first, so that an error leaves nothing behind.
-func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (*TelemetryHandle, error) {
+func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *TelemetryHandle, err error) {
 	if ctx == nil {
 		return nil, errors.New("lens: SetupTelemetry: the context is nil; pass context.Background()")
 	}
@@ -150,9 +150,12 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (*Telemetry
 	if current != nil && !o.allowReinit {
 		return nil, ErrAlreadySetUp
 	}
-	if o.logger != nil {
-		logs.Store(errlog.New(o.logger))
-	}
+	before := logs.Swap(errlog.New(o.logger))
+	defer func() {
+		if err != nil {
+			logs.Store(before)
+		}
+	}()
 	if o.strategy != nil {
 		// An override is not looked up, so the configured name need not exist.
 		cfg.ExportStrategy = "all_ranks"
@@ -254,6 +257,7 @@ type TelemetryHandle struct {
 	timeout   time.Duration
 	restore   func()
 	closeFile func() error
+	closeErr  error // written once, under files
 	once      sync.Once
 	files     sync.Once
 }
@@ -317,11 +321,11 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 	err := h.pipeline.Shutdown(ctx)
 	h.files.Do(func() {
 		if h.closeFile != nil {
-			err = errors.Join(err, h.closeFile())
+			h.closeErr = h.closeFile()
 		}
 		log().Flush()
 	})
-	return err
+	return errors.Join(err, h.closeErr)
 }
 
 // detach closes the gate before anything else, so that nothing records into a

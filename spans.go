@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -52,11 +53,9 @@ func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...
 	if !IsSpanGroupEnabled(group) {
 		return ctx, off
 	}
-	private := make([]trace.SpanStartOption, len(opts), len(opts)+1)
-	copy(private, opts)
-	cfg := trace.NewSpanStartConfig(private...)
-	// Later attributes win, so the redacted ones replace those in opts.
-	if redactedAttrs := redactedOnly(cfg.Attributes()); len(redactedAttrs) > 0 {
+	// The copy keeps the caller's slice on the caller's stack.
+	private := slices.Clone(opts)
+	if cfg := trace.NewSpanStartConfig(private...); slices.ContainsFunc(cfg.Attributes(), secret) {
 		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
 	}
 	return start(ctx, scopeHelpers, group, name, nil, private...)
@@ -126,7 +125,7 @@ func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
 	}
 	private := make([]attribute.KeyValue, len(attrs))
 	for i, kv := range attrs {
-		if isRedacted(string(kv.Key), nil) {
+		if secret(kv) {
 			kv = redact(kv)
 		}
 		private[i] = kv
@@ -134,15 +133,7 @@ func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return private
 }
 
-func redactedOnly(attrs []attribute.KeyValue) []attribute.KeyValue {
-	var out []attribute.KeyValue
-	for _, kv := range attrs {
-		if isRedacted(string(kv.Key), nil) {
-			out = append(out, redact(kv))
-		}
-	}
-	return out
-}
+func secret(kv attribute.KeyValue) bool { return isRedacted(string(kv.Key), nil) }
 
 type tracerKey struct{}
 

@@ -168,6 +168,27 @@ func TestStatusOkStaysAndDoubleEnd(t *testing.T) {
 	require.Equal(t, "[REDACTED]", rec.Ended()[0].Attributes()[0].Value.AsString())
 }
 
+func TestManagedSpanWithRedactsAndKeepsTheRest(t *testing.T) {
+	rec, h := record(t, "step")
+	_, span := ManagedSpanWith(context.Background(), Step, "x", trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("token", "hunter2"), attribute.Int("i", 1)))
+	End(span, nil)
+	require.NoError(t, h.Shutdown(context.Background()))
+	got := rec.Ended()[0]
+	require.Equal(t, trace.SpanKindClient, got.SpanKind())
+	require.Equal(t, []attribute.KeyValue{attribute.String("token", "[REDACTED]"), attribute.Int("i", 1)}, got.Attributes())
+}
+
+func TestFailedSetupKeepsTheLogger(t *testing.T) {
+	log()
+	before := logs.Load()
+	cfg := DefaultConfig()
+	cfg.Enabled, cfg.Exporter = true, "nowhere"
+	_, err := SetupTelemetry(context.Background(), cfg, WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
+	require.Error(t, err)
+	require.True(t, before == logs.Load())
+}
+
 func TestSecondSetupIsRefusedUntilShutdown(t *testing.T) {
 	before := otel.GetTracerProvider()
 	_, h := record(t, "job")
