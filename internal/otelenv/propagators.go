@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/nemo-lens/lens/internal/w3c"
 )
 
 // Propagators are the formats in which a trace crosses to another process.
@@ -61,7 +63,7 @@ func (p Propagators) TextMap() propagation.TextMapPropagator {
 	for _, name := range p.Names {
 		switch name {
 		case "tracecontext":
-			list = append(list, propagation.TraceContext{})
+			list = append(list, w3c.TraceContext{})
 		case "baggage":
 			list = append(list, propagation.Baggage{})
 		}
