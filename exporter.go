@@ -27,7 +27,7 @@ const Version = "0.1.0-dev"
 // settings resolves everything that a pipeline needs. It starts no goroutine;
 // what it opens is closed again when it fails.
 func (o *options) settings(ctx context.Context, cfg Config, runID string) (provider.Settings, func() error, error) {
-	s := provider.Settings{Log: log(), IDs: identity.NewIDGenerator(), Processors: o.processors}
+	s := provider.Settings{Log: log(), IDs: identity.NewIDGenerator(), Processors: append([]SpanProcessor{scopedAttributes{}}, o.processors...)}
 	env := os.LookupEnv
 
 	chosen, warnings := otelenv.ParseSampler(env)

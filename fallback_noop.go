@@ -5,8 +5,12 @@ package lens
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -65,6 +69,65 @@ func TraceErrFn(_ SpanGroup, _ string, fn func(context.Context) error) func(cont
 	return fn
 }
 
+func EmitSpan(context.Context, SpanGroup, string, time.Time, time.Time, ...attribute.KeyValue) (trace.SpanContext, error) {
+	return trace.SpanContext{}, nil
+}
+
+func LinkedSpan(ctx context.Context, _ string, _ trace.SpanContext, _ ...attribute.KeyValue) (context.Context, trace.Span) {
+	return ctx, off
+}
+
+// Detach drops the cancellation in this build, too.
+func Detach(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
+}
+
+func WithSpanAttributes(ctx context.Context, _ ...attribute.KeyValue) context.Context { return ctx }
+
+func GroupTracerProvider(SpanGroup) trace.TracerProvider { return noop.NewTracerProvider() }
+
+func InjectContext(context.Context, map[string]string) {}
+
+func ExtractContext(ctx context.Context, _ map[string]string) context.Context { return ctx }
+
+func InjectEnv(_ context.Context, env []string) []string { return slices.Clone(env) }
+
+func ExtractEnv(ctx context.Context) context.Context { return ctx }
+
+func SerializeContext(context.Context) []byte { return []byte("{}") }
+
+func DeserializeContext(ctx context.Context, _ []byte) context.Context { return ctx }
+
+// Broadcaster sends bytes from one rank to all ranks of a job.
+type Broadcaster interface {
+	Broadcast(ctx context.Context, root int, payload []byte) ([]byte, error)
+}
+
+// BroadcastTraceContext takes part in the broadcast, because the ranks of a job
+// need not all be of this build, and hands the payload over unread.
+func BroadcastTraceContext(ctx context.Context, b Broadcaster, rank, root int) (map[string]string, error) {
+	if b == nil {
+		return nil, nil
+	}
+	var payload []byte
+	if rank == root {
+		payload = SerializeContext(ctx)
+	}
+	if _, err := b.Broadcast(ctx, root, payload); err != nil {
+		return nil, err
+	}
+	return map[string]string{}, nil
+}
+
+func ProcessStartTime() (time.Time, error) {
+	return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", errors.ErrUnsupported)
+}
+
+func ShutdownOnSignal(*TelemetryHandle, ...os.Signal) (stop func()) { return func() {} }
+
 func WithTracer(ctx context.Context, _ trace.Tracer) context.Context { return ctx }
 
 // Option does nothing in this build.
@@ -102,6 +165,7 @@ func (h *TelemetryHandle) Endpoint() string                 { return "" }
 func (h *TelemetryHandle) ForceFlush(context.Context) error { return nil }
 func (h *TelemetryHandle) Shutdown(context.Context) error   { return nil }
 func (h *TelemetryHandle) Stats() Stats                     { return Stats{} }
+func (h *TelemetryHandle) OpenSpans() []OpenSpan            { return nil }
 
 func (h *TelemetryHandle) RunID() string {
 	if h == nil {
@@ -113,4 +177,15 @@ func (h *TelemetryHandle) RunID() string {
 // Stats is all zeros in this build.
 type Stats struct {
 	Started, Ended, Exported, Dropped, Failed, Queued, Open uint64
+}
+
+// OpenSpan is a span that has started and not ended.
+type OpenSpan struct {
+	Name         string
+	Group        SpanGroup
+	Start        time.Time
+	Attributes   []attribute.KeyValue
+	TraceID      trace.TraceID
+	SpanID       trace.SpanID
+	ParentSpanID trace.SpanID
 }

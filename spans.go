@@ -44,7 +44,7 @@ func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...att
 		return ctx, off
 	}
 	// The copy keeps the caller's slice on the caller's stack.
-	return start(ctx, scopeHelpers, group, name, privateCopy(attrs))
+	return startSpan(ctx, scopeHelpers, group, name, privateCopy(attrs))
 }
 
 // ManagedSpanWith is [ManagedSpan] with any options of a span start, for
@@ -58,7 +58,7 @@ func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...
 	if cfg := trace.NewSpanStartConfig(private...); slices.ContainsFunc(cfg.Attributes(), secret) {
 		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
 	}
-	return start(ctx, scopeHelpers, group, name, nil, private...)
+	return startSpan(ctx, scopeHelpers, group, name, nil, private...)
 }
 
 // rebuilt returns options that give cfg with other attributes.
@@ -75,7 +75,27 @@ func rebuilt(cfg trace.SpanConfig, attrs []attribute.KeyValue) []trace.SpanStart
 
 // SpanCM starts a span whatever groups are on; end it with [End].
 func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
-	return start(ctx, scopeHelpers, "", name, privateCopy(attrs))
+	return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs))
+}
+
+// LinkedSpan starts a span, whatever groups are on, that has a link to remote:
+// a span that is related but not the parent, for example of the request that
+// put a batch in the queue. The parent is that of ctx. Without a valid remote
+// there is no link. End it with [End].
+func LinkedSpan(ctx context.Context, name string, remote trace.SpanContext, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
+	if !remote.IsValid() {
+		return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs))
+	}
+	return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs), trace.WithLinks(trace.Link{SpanContext: remote}))
+}
+
+// Detach returns a context for work that outlives its caller: it keeps the
+// values of ctx, and with them the trace, but neither deadline nor cancellation.
+func Detach(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // TraceFn wraps fn so that every call has a span when the group is on at the
@@ -85,7 +105,7 @@ func TraceFn[In, Out any](group SpanGroup, name string, fn func(context.Context,
 		if !IsSpanGroupEnabled(group) {
 			return fn(ctx, in)
 		}
-		ctx, span := start(ctx, scopeLens, group, name, nil)
+		ctx, span := startSpan(ctx, scopeLens, group, name, nil)
 		defer End(span, &err)
 		return fn(ctx, in)
 	}
@@ -97,13 +117,13 @@ func TraceErrFn(group SpanGroup, name string, fn func(context.Context) error) fu
 		if !IsSpanGroupEnabled(group) {
 			return fn(ctx)
 		}
-		ctx, span := start(ctx, scopeLens, group, name, nil)
+		ctx, span := startSpan(ctx, scopeLens, group, name, nil)
 		defer End(span, &err)
 		return fn(ctx)
 	}
 }
 
-func start(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+func startSpan(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
@@ -166,10 +186,6 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 	// Never set up, or shut down: what the program installed, if anything.
 	return otel.GetTracerProvider().Tracer(scope)
 }
-
-// Tracer returns the tracer with the scope "nemo.lens". It is not gated. Its
-// spans go to the pipeline that is set up when they start.
-func Tracer() trace.Tracer { return switchTracer{scope: scopeLens} }
 
 // End ends the span, to be deferred directly: defer lens.End(span, &err). A
 // nil span and a nil err are allowed; ending twice ends once.

@@ -1,0 +1,93 @@
+//go:build !lens_noop
+
+package lens
+
+import (
+	"context"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/embedded"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+// Tracer returns the tracer with the scope "nemo.lens". It is not gated. Its
+// spans go to the pipeline that is set up when they start.
+func Tracer() trace.Tracer { return lensTracer }
+
+var lensTracer = &liveTracer{scope: scopeLens}
+
+// GroupTracerProvider returns a tracer provider whose spans obey the group, to
+// be handed to an instrumentation library: otelhttp, otelgrpc or any other.
+// The gate is read at every start. When the group is off, a start returns its
+// context itself and a span that records nothing.
+func GroupTracerProvider(group SpanGroup) trace.TracerProvider {
+	return liveProvider{gated: true, group: group}
+}
+
+// liveProvider makes tracers that ask at every start which pipeline is set up.
+type liveProvider struct {
+	embedded.TracerProvider
+	gated     bool
+	group     SpanGroup
+	installed bool // as the global provider
+}
+
+func (p liveProvider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer {
+	return &liveTracer{liveProvider: p, scope: name, opts: opts}
+}
+
+// liveTracer never records into a pipeline that has gone, also when it was
+// taken before a set-up or outlives a shutdown.
+type liveTracer struct {
+	embedded.Tracer
+	liveProvider liveProvider
+	scope        string
+	opts         []trace.TracerOption
+	last         atomic.Pointer[boundTracer]
+}
+
+// boundTracer is kept because making a tracer takes the provider's lock.
+type boundTracer struct {
+	pipeline *pipeline
+	trace.Tracer
+}
+
+func (t *liveTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	from := &t.liveProvider
+	if from.gated && !IsSpanGroupEnabled(from.group) {
+		return ctx, off
+	}
+	p := active.Load()
+	if p == nil {
+		t.last.Store(nil)
+		if from.installed {
+			return noop.NewTracerProvider().Tracer(t.scope).Start(ctx, name, opts...)
+		}
+		return otel.GetTracerProvider().Tracer(t.scope, t.opts...).Start(ctx, name, opts...)
+	}
+	bound := t.last.Load()
+	if bound == nil || bound.pipeline != p {
+		bound = &boundTracer{p, p.Provider.Tracer(t.scope, t.opts...)}
+		t.last.Store(bound)
+	}
+	ctx, span := bound.Start(ctx, name, opts...)
+	if from.gated {
+		p.Open.SetGroup(span.SpanContext().SpanID(), string(from.group))
+	}
+	return ctx, span
+}
+
+// handleTracer is the tracer of one handle, which stops with it.
+type handleTracer struct {
+	embedded.Tracer
+	h *TelemetryHandle
+}
+
+func (t handleTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if active.Load() != t.h.pipeline {
+		return noop.NewTracerProvider().Tracer(scopeLens).Start(ctx, name, opts...)
+	}
+	return t.h.pipeline.lens.Start(ctx, name, opts...)
+}
