@@ -1,0 +1,143 @@
+// Package ending lets any number of callers shut one thing down together.
+package ending
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+)
+
+// linger is how long the work goes on when no caller waits any more, so that a
+// caller with a longer deadline can still take it over.
+const linger = 100 * time.Millisecond
+
+// lastMoment is what the end of a part gets when the time is already up.
+const lastMoment = 50 * time.Millisecond
+
+// Grace returns ctx, or when it is done a context with 50 ms, so that what is left
+// can still be closed.
+func Grace(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), lastMoment)
+}
+
+// Verdict returns the result of an end that was not reached in time. final says
+// that no more time will be given: what is unfinished is lost for good.
+type Verdict func(timeUp error, final bool) error
+
+// Shared is one end for all callers. Every method is safe for concurrent use.
+type Shared struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	verdict Verdict
+	done    chan struct{}
+
+	mu      sync.Mutex
+	started bool
+	over    bool
+	callers int // waiting
+	givenUp bool
+	timeUp  error
+	timer   *time.Timer // of the linger time
+	result  error
+}
+
+// New returns an end that nobody has asked for yet. verdict is called with no lock
+// of the caller's held and must not wait.
+func New(verdict Verdict) *Shared {
+	s := &Shared{verdict: verdict, done: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Context is done when the end is: at the latest when no caller of Wait has been
+// left for 100 ms.
+func (s *Shared) Context() context.Context { return s.ctx }
+
+// GivenUp reports whether every caller's time was up before the work was done.
+func (s *Shared) GivenUp() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.givenUp
+}
+
+// Wait has the first caller's work done on a goroutine of its own, once, and returns
+// its result to every caller. A caller whose ctx is done earlier gets a verdict.
+// When the last one has got it the work goes on for 100 ms, in which a further
+// caller can take it over; then the verdict is everybody's result and the context of
+// the work is cancelled. A panic in work is an error.
+func (s *Shared) Wait(ctx context.Context, work func(ctx context.Context) error) error {
+	s.mu.Lock()
+	if s.over {
+		defer s.mu.Unlock()
+		return s.result
+	}
+	s.callers++
+	s.givenUp = false
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if !s.started {
+		s.started = true
+		go s.run(work)
+	}
+	s.mu.Unlock()
+
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.callers--
+	if s.over {
+		return s.result
+	}
+	if s.callers == 0 {
+		s.givenUp, s.timeUp = true, ctx.Err()
+		s.timer = time.AfterFunc(linger, s.abandon)
+	}
+	return s.verdict(ctx.Err(), false)
+}
+
+func (s *Shared) run(work func(context.Context) error) {
+	var err error
+	returned := false
+	defer func() {
+		if !returned {
+			err = outcome.Escaped("shutting down", recover())
+		}
+		s.end(func() error { return err })
+	}()
+	err = work(s.ctx)
+	returned = true
+}
+
+func (s *Shared) abandon() {
+	s.mu.Lock()
+	abandoned := s.givenUp
+	s.mu.Unlock()
+	if abandoned {
+		s.end(func() error { return s.verdict(s.timeUp, true) })
+	}
+}
+
+func (s *Shared) end(result func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return
+	}
+	s.over, s.givenUp = true, false
+	s.result = result()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	close(s.done)
+	s.cancel()
+}

@@ -1,0 +1,142 @@
+package metricpipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
+	"github.com/nemo-lens/lens/internal/logpipe/ending"
+	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+	"github.com/nemo-lens/lens/internal/otelenv"
+)
+
+// Settings is everything that a pipeline is built from. Besides it the SDK reads
+// OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME and OTEL_METRICS_EXEMPLAR_FILTER, which
+// cannot be turned off there.
+type Settings struct {
+	Exporter sdkmetric.Exporter // nil: metrics go to the readers only
+	Readers  []sdkmetric.Reader // besides the export, after it
+	Endpoint string             // to be named in errors and warnings
+
+	// Interval is the time from one collection to the next, and Timeout what one may
+	// take with its export. 0 and less mean otelenv's defaults, 10 s each.
+	Interval, Timeout time.Duration
+
+	Resource *resource.Resource
+	Log      *errlog.Log // nil is silence
+}
+
+// Pipeline is the way of a measurement from its instrument to the exporter. Every
+// method is safe for concurrent use.
+type Pipeline struct {
+	Provider *sdkmetric.MeterProvider
+	sender   *sender // nil without an exporter
+	others   []sdkmetric.Reader
+	end      *ending.Shared
+	endpoint string
+}
+
+// New builds the pipeline. It cannot fail. With an exporter it starts one goroutine,
+// which Shutdown ends, and otherwise none.
+func New(s Settings) *Pipeline {
+	p := &Pipeline{endpoint: s.Endpoint, others: s.Readers}
+	p.end = ending.New(p.verdict)
+	if s.Interval <= 0 {
+		s.Interval = otelenv.DefaultMetricInterval
+	}
+	if s.Timeout <= 0 {
+		s.Timeout = otelenv.DefaultMetricTimeout
+	}
+	res := guard.CleanResource(s.Resource)
+	opts := []sdkmetric.Option{sdkmetric.WithResource(res)}
+	if s.Exporter != nil {
+		p.sender = newSender(s, p.end)
+		opts = append(opts, sdkmetric.WithReader(ownReader{p.sender.reader, p.sender}))
+	}
+	for _, r := range s.Readers {
+		opts = append(opts, sdkmetric.WithReader(r))
+	}
+	p.Provider = sdkmetric.NewMeterProvider(opts...)
+	if p.sender != nil {
+		go p.sender.work(s.Interval)
+	}
+	return p
+}
+
+// ownReader is the pipeline's reader as the SDK sees it: the provider's ForceFlush
+// reaches the exporter, and its Shutdown leaves the last collection to the pipeline's,
+// which gives its result to every caller.
+type ownReader struct {
+	*sdkmetric.ManualReader
+	sender *sender
+}
+
+func (r ownReader) ForceFlush(ctx context.Context) error { return r.sender.flush(ctx) }
+
+func (ownReader) Shutdown(context.Context) error { return nil }
+
+// ForceFlush collects, exports, and waits for the outcome, at most until ctx is done.
+// The error names the endpoint and wraps a [*LossError] when points were lost since
+// the last report. After Shutdown has begun it does nothing.
+func (p *Pipeline) ForceFlush(ctx context.Context) error {
+	var err error
+	if p.sender != nil {
+		err = p.sender.flush(ctx)
+	}
+	for _, r := range p.others {
+		if f, ok := r.(interface{ ForceFlush(context.Context) error }); ok {
+			e, _ := outcome.Call(ctx, fmt.Sprintf("ForceFlush of the metric reader %T", r), func() error { return f.ForceFlush(ctx) })
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// Shutdown collects a last time, exports that, shuts exporter and readers down and
+// ends the goroutine. Every caller waits for the same work and gets its result: an
+// error that names the endpoint and wraps a [*LossError] with the numbers of the whole
+// life when any point was lost. A caller whose ctx is done earlier gets the numbers as
+// they are when what is not exported yet is lost.
+func (p *Pipeline) Shutdown(ctx context.Context) error {
+	return p.end.Wait(ctx, func(ctx context.Context) error {
+		var err error
+		if p.sender != nil {
+			err = p.sender.drain(ctx)
+		}
+		ctx, cancel := ending.Grace(ctx)
+		defer cancel()
+		return errors.Join(err, p.Provider.Shutdown(ctx))
+	})
+}
+
+// Stats returns the numbers of the export; all are zero without an exporter.
+func (p *Pipeline) Stats() Stats {
+	if p.sender == nil {
+		return Stats{}
+	}
+	return p.sender.snapshot(p.end.GivenUp())
+}
+
+func (p *Pipeline) verdict(timeUp error, final bool) error {
+	var err error
+	if p.sender != nil {
+		err = p.sender.verdict(timeUp, final)
+	}
+	if err == nil {
+		err = fmt.Errorf("lens: the metric pipeline did not shut down in time: %w", timeUp)
+	}
+	return named(p.endpoint, err)
+}
+
+func named(endpoint string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("lens: exporting metrics to %s: %w", endpoint, err)
+}

@@ -1,0 +1,281 @@
+package metricpipe
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/logpipe/ending"
+	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+)
+
+// sender collects and exports.
+type sender struct {
+	exp      sdkmetric.Exporter
+	reader   *sdkmetric.ManualReader
+	timeout  time.Duration
+	log      *errlog.Log
+	endpoint string
+	end      *ending.Shared
+
+	flushes chan chan error // gets what the exporter's ForceFlush says
+	stop    chan struct{}   // closed when the worker is to end
+	ended   chan struct{}   // closed when it has
+
+	mu        sync.Mutex
+	stats     Stats  // of exports that came back
+	of        uint64 // points ever collected whose fate is decided
+	waiting   int    // points collected and not yet with the exporter
+	inflight  int    // points with the exporter
+	cause     error  // of the last export that lost points
+	reported  Stats
+	ofThen    uint64 // of as of the report
+	finished  bool   // the numbers are final
+	collected bool   // the last collection was made
+}
+
+func newSender(set Settings, end *ending.Shared) *sender {
+	s := &sender{
+		exp: set.Exporter, timeout: set.Timeout, log: set.Log, endpoint: set.Endpoint, end: end,
+		flushes: make(chan chan error), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	s.reader = sdkmetric.NewManualReader(
+		sdkmetric.WithTemporalitySelector(s.temporality), sdkmetric.WithAggregationSelector(s.aggregation))
+	return s
+}
+
+// temporality asks the exporter, which may be the program's.
+func (s *sender) temporality(k sdkmetric.InstrumentKind) (t metricdata.Temporality) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Warn("", outcome.Escaped(fmt.Sprintf("Temporality of the metric exporter %T", s.exp), r).Error())
+			t = sdkmetric.DefaultTemporalitySelector(k)
+		}
+	}()
+	return s.exp.Temporality(k)
+}
+
+func (s *sender) aggregation(k sdkmetric.InstrumentKind) (a sdkmetric.Aggregation) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Warn("", outcome.Escaped(fmt.Sprintf("Aggregation of the metric exporter %T", s.exp), r).Error())
+			a = sdkmetric.DefaultAggregationSelector(k)
+		}
+	}()
+	return s.exp.Aggregation(k)
+}
+
+// work is the goroutine that exports at the interval.
+func (s *sender) work(interval time.Duration) {
+	defer close(s.ended)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		default: // it comes before a flush
+		}
+		select {
+		case <-tick.C:
+			s.export(s.collect())
+		case done := <-s.flushes:
+			s.export(s.collect())
+			done <- s.call(s.end.Context(), "ForceFlush", s.exp.ForceFlush)
+			tick.Reset(interval)
+		case <-s.stop:
+			return
+		}
+	}
+}
+
+// collect returns what the instruments have, or nil, and counts its points as
+// waiting.
+func (s *sender) collect() *metricdata.ResourceMetrics {
+	ctx, cancel := context.WithTimeout(s.end.Context(), s.timeout)
+	defer cancel()
+	rm := &metricdata.ResourceMetrics{}
+	// Callbacks are the program's. On a goroutine of its own one that hangs does not
+	// keep the worker from ending.
+	err, returned := outcome.Call(s.end.Context(), "collecting the metrics", func() error { return s.reader.Collect(ctx, rm) })
+	if !returned {
+		return nil
+	}
+	if err != nil {
+		s.log.Warn("metric collection", "lens: a callback of a metric instrument failed", "error", outcome.Text(err))
+	} else {
+		s.log.Recovered("metric collection", "lens: the callbacks of metric instruments work again")
+	}
+	if repair(rm) {
+		s.log.Warn("metric text repaired", "lens: text in metrics that is not UTF-8 was repaired")
+	}
+	n := points(rm)
+	s.mu.Lock()
+	s.waiting += n
+	s.mu.Unlock()
+	if len(rm.ScopeMetrics) == 0 {
+		return nil
+	}
+	return rm
+}
+
+// call has the exporter do something besides exporting, within ctx and the timeout.
+func (s *sender) call(ctx context.Context, method string, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	err, _ := outcome.Call(ctx, fmt.Sprintf("%s of the metric exporter %T", method, s.exp), func() error { return f(ctx) })
+	return err
+}
+
+// export sends a collection and counts. rm may be nil.
+func (s *sender) export(rm *metricdata.ResourceMetrics) {
+	if rm == nil {
+		return
+	}
+	n := points(rm)
+	s.mu.Lock()
+	if s.finished {
+		s.mu.Unlock()
+		return
+	}
+	s.waiting -= n
+	s.inflight = n
+	s.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(s.end.Context(), s.timeout)
+	defer cancel()
+	began := time.Now()
+	err, _ := outcome.Call(s.end.Context(), fmt.Sprintf("Export of the metric exporter %T", s.exp), func() error { return s.exp.Export(ctx, rm) })
+	lost := outcome.Lost(err, n)
+	if s.settle(n, lost, err, time.Since(began)) {
+		s.tell(err, lost)
+	}
+}
+
+// settle counts an export that came back, and reports whether that was in time.
+func (s *sender) settle(n, lost int, err error, took time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.finished { // without it: its points have been counted as lost
+		return false
+	}
+	s.inflight = 0
+	s.stats.Exports++
+	if err != nil {
+		s.stats.Failed++
+	}
+	s.stats.Points += uint64(n - lost)
+	s.stats.LostPoints += uint64(lost)
+	s.of += uint64(n)
+	s.stats.LastDuration = took
+	s.stats.TotalDuration += took
+	if lost > 0 {
+		s.cause = err
+	}
+	return true
+}
+
+func (s *sender) tell(err error, lost int) {
+	const kind = "data points lost"
+	switch {
+	case err == nil:
+		s.log.Recovered(kind, "lens: metrics are exported again", "endpoint", s.endpoint)
+	case lost == 0:
+		s.log.Warn("metric export warning", "lens: metrics were exported, with a warning", "error", outcome.Text(err))
+	default:
+		s.log.Warn(kind, "lens: data points are being lost on the way to "+s.endpoint, "lost", lost, "error", outcome.Text(err))
+	}
+}
+
+// flush collects, exports and waits. Its error says what was lost since the last
+// report.
+func (s *sender) flush(ctx context.Context) error {
+	s.mu.Lock()
+	base, of := s.reported, s.ofThen
+	s.mu.Unlock()
+	done := make(chan error, 1)
+	var unfinished error
+	select {
+	case s.flushes <- done:
+		select {
+		case unfinished = <-done:
+		case <-s.end.Context().Done():
+		case <-ctx.Done():
+			unfinished = fmt.Errorf("lens: flush: the metrics are not exported yet: %w", ctx.Err())
+		}
+	case <-s.ended:
+	case <-ctx.Done():
+		unfinished = fmt.Errorf("lens: flush: the metrics are not collected yet: %w", ctx.Err())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reported, s.ofThen = s.stats, s.of
+	return named(s.endpoint, outcome.Both(
+		s.loss(s.stats.LostPoints-base.LostPoints, s.of-of, nil), unfinished))
+}
+
+// drain makes and sends the last collection, and shuts the exporter down. It returns
+// what was lost in the life of the sender.
+func (s *sender) drain(ctx context.Context) error {
+	close(s.stop)
+	// Now, and not only when the export that may be under way has ended, so that the
+	// verdict knows what is lost with it.
+	last := s.collect()
+	s.mu.Lock()
+	s.collected = true
+	s.mu.Unlock()
+	select {
+	case <-s.ended:
+		s.export(last)
+	case <-ctx.Done(): // the verdict says it
+	}
+	ctx, cancel := ending.Grace(ctx)
+	defer cancel()
+	err := s.call(ctx, "ForceFlush", s.exp.ForceFlush)
+	err = outcome.Both(err, s.call(ctx, "Shutdown", s.exp.Shutdown))
+	if err != nil {
+		err = fmt.Errorf("lens: shutting down the metric exporter: %w", err)
+	}
+	_ = s.reader.Shutdown(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finish()
+	return named(s.endpoint, outcome.Both(s.loss(s.stats.LostPoints, s.of, nil), err))
+}
+
+// finish makes the numbers final. s.mu is held.
+func (s *sender) finish() {
+	if s.finished {
+		return
+	}
+	s.finished = true
+	lost := uint64(s.inflight + s.waiting)
+	if s.inflight > 0 {
+		s.stats.Exports++
+		s.stats.Failed++
+	}
+	s.stats.LostPoints += lost
+	s.of += lost
+	s.inflight, s.waiting = 0, 0
+	s.reported, s.ofThen = s.stats, s.of
+}
+
+// verdict returns what is lost when no more time is given.
+func (s *sender) verdict(timeUp error, final bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if final {
+		s.finish()
+	}
+	rest := uint64(s.inflight + s.waiting)
+	err := s.loss(s.stats.LostPoints+rest, s.of+rest, timeUp)
+	if !s.collected {
+		err = outcome.Both(err, fmt.Errorf("lens: the last collection has not ended: %w", timeUp))
+	}
+	return err
+}
