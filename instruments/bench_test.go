@@ -17,6 +17,9 @@ import (
 //go:noinline
 func emptyCall(context.Context) {}
 
+//go:noinline
+func emptyCallWith[T any](context.Context, T) {}
+
 // compare times calls of base and of subject in turns within one run and reports
 // the least time of each and their ratio, which a busy machine does not move.
 func compare(b *testing.B, calls int, base, subject func(n int)) {
@@ -42,54 +45,76 @@ func compare(b *testing.B, calls int, base, subject func(n int)) {
 	b.ReportMetric(float64(subjectBest)/float64(baseBest), "ratio")
 }
 
-// BenchmarkOff compares a recorder with nothing behind it to an empty function
-// that takes nothing but the context, the cheapest call there is. What is left is
-// the price of writing the values down, so the struct with the most fields costs
-// most.
+// BenchmarkOff compares a recorder with nothing behind it to an empty function: to
+// one that takes the same values, which is the call as written with an empty body
+// ("with/"), and to one that takes the context alone, the cheapest call there is
+// ("bare/"). What is left in the second is the price of writing the values down, so
+// the struct with the most fields costs most.
 func BenchmarkOff(b *testing.B) {
 	ctx := context.Background()
-	empty := func(n int) {
-		for range n {
-			emptyCall(ctx)
-		}
-	}
 	training := instruments.NewTraining(noop.Meter{})
 	rl := instruments.NewRL(nil)
 	gym := instruments.NewGym(noop.Meter{})
 	inference := instruments.NewInference(noop.Meter{})
 	group := new(instruments.Registry).Recorder(noop.Meter{}, "eval")
 	x := 0.5
+	bare := func(n int) {
+		for range n {
+			emptyCall(ctx)
+		}
+	}
 	for _, c := range []struct {
-		name string
-		f    func(n int)
+		name        string
+		empty, lens func(n int)
 	}{
 		{"training", func(n int) {
+			for range n {
+				emptyCallWith(ctx, instruments.TrainingValues{Loss: instruments.Float(x), StepDuration: instruments.Duration(time.Second)})
+			}
+		}, func(n int) {
 			for range n {
 				training.Record(ctx, instruments.TrainingValues{Loss: instruments.Float(x), StepDuration: instruments.Duration(time.Second)})
 			}
 		}},
 		{"rl", func(n int) {
 			for range n {
+				emptyCallWith(ctx, instruments.RLValues{RewardMean: instruments.Float(x), Entropy: instruments.Float(x)})
+			}
+		}, func(n int) {
+			for range n {
 				rl.Record(ctx, instruments.RLValues{RewardMean: instruments.Float(x), Entropy: instruments.Float(x)})
 			}
 		}},
 		{"gym", func(n int) {
+			for range n {
+				emptyCallWith(ctx, instruments.GymValues{RolloutDuration: instruments.Duration(time.Second)})
+			}
+		}, func(n int) {
 			for range n {
 				gym.Record(ctx, instruments.GymValues{RolloutDuration: instruments.Duration(time.Second)})
 			}
 		}},
 		{"inference", func(n int) {
 			for range n {
+				emptyCallWith(ctx, instruments.InferenceValues{RequestDuration: instruments.Duration(time.Second), Model: "m"})
+			}
+		}, func(n int) {
+			for range n {
 				inference.Record(ctx, instruments.InferenceValues{RequestDuration: instruments.Duration(time.Second), Model: "m"})
 			}
 		}},
 		{"group", func(n int) {
 			for range n {
+				emptyCallWith(ctx, instruments.Named("accuracy", x))
+			}
+		}, func(n int) {
+			for range n {
 				group.Record(ctx, instruments.Named("accuracy", x))
 			}
 		}},
 	} {
-		b.Run(c.name, func(b *testing.B) { compare(b, 20_000, empty, c.f) })
+		b.Run("with/"+c.name, func(b *testing.B) { compare(b, 20_000, c.empty, c.lens) })
+		b.Run("bare/"+c.name, func(b *testing.B) { compare(b, 20_000, bare, c.lens) })
 	}
 }
 
