@@ -30,7 +30,7 @@ type queue struct {
 	mu      sync.Mutex
 	head    *chunk // oldest first; nil when nothing waits
 	tail    *chunk
-	spare   *chunk // empty, for the next batch
+	spares  []*chunk // empty, for the next batches
 	waiting int
 	taken   uint64 // records ever taken out
 	limit   int    // of waiting; 0 when nothing is accepted any more
@@ -109,10 +109,7 @@ func (q *queue) OnEmit(ctx context.Context, r *sdklog.Record) error {
 // add puts a record into the newest chunk. q.mu is held here and below.
 func (q *queue) add(rec sdklog.Record) {
 	if q.tail == nil || len(q.tail.records) >= q.cfg.BatchSize {
-		c := q.spare
-		if q.spare = nil; c == nil {
-			c = &chunk{}
-		}
+		c := q.chunk()
 		if q.tail == nil {
 			q.head = c
 		} else {
@@ -122,6 +119,22 @@ func (q *queue) add(rec sdklog.Record) {
 	}
 	q.tail.records = append(q.tail.records, rec)
 	q.waiting++
+}
+
+// keepChunks bounds the empty chunks that are kept, at some 300 KiB each.
+const keepChunks = 4
+
+func (q *queue) chunk() *chunk {
+	if n := len(q.spares); n > 0 {
+		c := q.spares[n-1]
+		q.spares = q.spares[:n-1]
+		return c
+	}
+	c := &chunk{}
+	if q.waiting > 0 { // the batch before is full, so this one may become it too
+		c.records = make([]sdklog.Record, 0, q.cfg.BatchSize)
+	}
+	return c
 }
 
 // pop takes out the oldest chunk.
@@ -140,7 +153,7 @@ func (q *queue) pop() *chunk {
 func (q *queue) discard() int {
 	n := q.waiting
 	q.taken += uint64(n)
-	q.waiting, q.head, q.tail, q.spare = 0, nil, nil, nil
+	q.waiting, q.head, q.tail, q.spares = 0, nil, nil, nil
 	return n
 }
 

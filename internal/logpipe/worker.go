@@ -84,7 +84,9 @@ func (q *queue) export(c *chunk) {
 	clear(c.records)
 	c.records = c.records[:0]
 	q.mu.Lock()
-	q.spare = c
+	if len(q.spares) < keepChunks {
+		q.spares = append(q.spares, c)
+	}
 	q.mu.Unlock()
 }
 
