@@ -1,0 +1,36 @@
+//go:build lens_noop
+
+package lenshttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/nemo-lens/lens"
+)
+
+// NewHandler returns next in this build, [http.DefaultServeMux] when it is nil.
+func NewHandler(next http.Handler, _ lens.SpanGroup, _ ...Option) http.Handler {
+	if next == nil {
+		return http.DefaultServeMux
+	}
+	return next
+}
+
+// Middleware returns a function that returns its argument in this build.
+func Middleware(group lens.SpanGroup, opts ...Option) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler { return NewHandler(next, group, opts...) }
+}
+
+// NewTransport returns base in this build, with the retries of [WithRetry].
+func NewTransport(base http.RoundTripper, _ lens.SpanGroup, opts ...Option) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	if c := newConfig(opts); c.retry != nil {
+		return c.retry.RoundTripper(base)
+	}
+	return base
+}
+
+func noteResend(context.Context, int, *http.Response, error) {}

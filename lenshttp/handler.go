@@ -1,0 +1,186 @@
+//go:build !lens_noop
+
+package lenshttp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/semconv/v1.43.0/httpconv"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens"
+)
+
+// scopeName is the scope of the metrics that this package adds to otelhttp's.
+const scopeName = "github.com/nemo-lens/lens/lenshttp"
+
+type handler struct {
+	config
+	next   http.Handler
+	group  lens.SpanGroup
+	traced func(http.Handler) http.Handler
+	active *httpconv.ServerActiveRequests // nil without a meter provider
+}
+
+// NewHandler returns a handler that makes a server span of every request to
+// next while the group is on, and is next but for one look at the gate while
+// it is off. A nil next means [http.DefaultServeMux].
+func NewHandler(next http.Handler, group lens.SpanGroup, opts ...Option) http.Handler {
+	if next == nil {
+		next = http.DefaultServeMux
+	}
+	h := &handler{config: newConfig(opts), next: next, group: group}
+	if h.errorStatus == nil {
+		h.errorStatus = func(code int) bool { return code >= 500 }
+	}
+	h.traced = otelhttp.NewMiddleware("", h.otelOptions(group, func(t trace.Tracer) trace.Tracer { return serverTracer{t} })...)
+	if h.meters != nil {
+		active, err := httpconv.NewServerActiveRequests(h.meters.Meter(scopeName))
+		if err != nil {
+			otel.Handle(err)
+		}
+		h.active = &active
+	}
+	return h
+}
+
+// Middleware is [NewHandler] in the form that routers take.
+func Middleware(group lens.SpanGroup, opts ...Option) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler { return NewHandler(next, group, opts...) }
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case lens.IsSpanGroupEnabled(h.group) && h.wants(r):
+		h.trace(w, r)
+	case h.propagate:
+		h.pass(w, r)
+	default:
+		h.next.ServeHTTP(w, r)
+	}
+}
+
+// pass serves the request without a span, in the caller's trace.
+func (h *handler) pass(w http.ResponseWriter, r *http.Request) {
+	ctx := h.propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	if ctx == r.Context() {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	inner := r.WithContext(ctx)
+	// What a handler leaves on the request is meant for who is further out: the
+	// pattern for loggers, the form for net/http, which removes its files.
+	defer func() { r.Pattern, r.MultipartForm = inner.Pattern, inner.MultipartForm }()
+	h.next.ServeHTTP(w, inner)
+}
+
+func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
+	if h.active != nil {
+		m := httpconv.RequestMethodAttr(method(r))
+		if m == "HTTP" {
+			m = httpconv.RequestMethodOther
+		}
+		scheme := "http"
+		if r.TLS != nil {
+			scheme = "https"
+		}
+		h.active.Add(r.Context(), 1, m, scheme)
+		defer h.active.Add(context.WithoutCancel(r.Context()), -1, m, scheme)
+	}
+	h.traced(http.HandlerFunc(func(inner http.ResponseWriter, traced *http.Request) {
+		h.serve(w, inner, r, traced)
+	})).ServeHTTP(w, r)
+}
+
+// serve runs next between otelhttp, which has made inner and traced of w and
+// r, and the end of the span.
+func (h *handler) serve(w, inner http.ResponseWriter, r, traced *http.Request) {
+	span, _ := traced.Context().Value(spanKey{}).(*serverSpan)
+	if span == nil { // never, as long as otelhttp starts one span a request
+		h.next.ServeHTTP(inner, traced)
+		return
+	}
+	if h.attributes != nil {
+		span.Span.SetAttributes(h.attributes(r)...)
+	}
+	var res response
+	recorder := &panicRecorder{Span: span.Span}
+	defer lens.End(recorder, nil)
+	defer func() {
+		v := recover()
+		recorder.skip = v == http.ErrAbortHandler
+		r.Pattern = traced.Pattern
+		h.finish(span.Span, traced, &res, v)
+		if v != nil {
+			panic(v)
+		}
+	}()
+	h.next.ServeHTTP(res.track(w, inner), traced)
+}
+
+// finish says on the span what became of the request; v is what the handler
+// panicked with.
+func (h *handler) finish(span trace.Span, r *http.Request, res *response, v any) {
+	if h.route != nil {
+		if route := h.route(r); route != "" {
+			r.Pattern = route // otelhttp's metrics read it there
+		}
+	}
+	span.SetName(h.spanName(r))
+	if route := routeOf(r.Pattern); route != "" {
+		span.SetAttributes(semconv.HTTPRoute(route))
+	}
+	code := res.status()
+	if code == 0 && v == nil && r.Context().Err() == nil && !res.hijacked.Load() {
+		code = http.StatusOK // net/http sends it when the handler has not
+	}
+	if code != 0 {
+		span.SetAttributes(semconv.HTTPResponseStatusCode(code))
+	}
+	if n := res.bytes.Load(); n > 0 {
+		span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
+	}
+	switch {
+	case v == http.ErrAbortHandler:
+		span.AddEvent("response aborted")
+	case v != nil: // lens.End sets the status
+		span.SetAttributes(semconv.ErrorTypeKey.String(fmt.Sprintf("%T", v)))
+	case code != 0 && h.errorStatus(code):
+		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(code)))
+		span.SetStatus(codes.Error, "")
+	}
+}
+
+type spanKey struct{}
+
+type serverTracer struct{ trace.Tracer }
+
+func (t serverTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	ctx, span := t.Tracer.Start(ctx, name, opts...)
+	s := &serverSpan{span}
+	return context.WithValue(ctx, spanKey{}, s), s
+}
+
+// serverSpan is what otelhttp has in its hands: it ends the span and adds
+// attributes; name, status and what was written are finish's.
+type serverSpan struct{ trace.Span }
+
+func (s *serverSpan) SetName(string)               {}
+func (s *serverSpan) SetStatus(codes.Code, string) {}
+
+func (s *serverSpan) SetAttributes(attrs ...attribute.KeyValue) {
+	for _, kv := range attrs {
+		if kv.Key != semconv.HTTPResponseStatusCodeKey && kv.Key != semconv.HTTPResponseBodySizeKey {
+			s.Span.SetAttributes(kv)
+		}
+	}
+}

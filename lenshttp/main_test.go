@@ -1,0 +1,72 @@
+package lenshttp_test
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start serves h over HTTP/1.1, or over HTTP/2 with TLS, until stop, which
+// waits for the requests under way; their spans have ended then.
+func start(t *testing.T, h http.Handler, http2 bool) (srv *httptest.Server, stop func()) {
+	t.Helper()
+	srv = httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = discard
+	if http2 {
+		srv.EnableHTTP2 = true
+		srv.StartTLS()
+	} else {
+		srv.Start()
+	}
+	stop = func() {
+		srv.Client().CloseIdleConnections()
+		srv.Close()
+	}
+	t.Cleanup(stop)
+	return srv, stop
+}
+
+// get returns the response and its body.
+func get(t *testing.T, c interface {
+	Do(*http.Request) (*http.Response, error)
+}, url string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	res, err := c.Do(req)
+	require.NoError(t, err)
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	return res, string(text)
+}
+
+type roundTripFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// tracked counts the closes of a body.
+type tracked struct {
+	io.Reader
+	closes int
+}
+
+func (b *tracked) Close() error { b.closes++; return nil }
+
+func body(text string) *tracked { return &tracked{Reader: strings.NewReader(text)} }
+
+func answer(code int, b io.ReadCloser) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{}, Body: b, ContentLength: -1}
+}
+
+var discard = log.New(io.Discard, "", 0)
