@@ -177,6 +177,10 @@ type serverSpan struct{ trace.Span }
 func (s *serverSpan) SetName(string)               {}
 func (s *serverSpan) SetStatus(codes.Code, string) {}
 
+// End is a call of its own, so that the SDK, which recovers in an End that is
+// deferred, does not record once more what lens.End has recorded.
+func (s *serverSpan) End(opts ...trace.SpanEndOption) { s.Span.End(opts...) }
+
 func (s *serverSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	for _, kv := range attrs {
 		if kv.Key != semconv.HTTPResponseStatusCodeKey && kv.Key != semconv.HTTPResponseBodySizeKey {
