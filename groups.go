@@ -264,6 +264,7 @@ func (e *UnknownGroupError) Error() string {
 type GroupRegistry struct {
 	mu      sync.RWMutex
 	classes map[string]*GroupClass
+	shared  []string // what Register has to say at the next set-up
 }
 
 // DefaultRegistry is the registry of this process. Libraries register their
@@ -272,8 +273,10 @@ type GroupRegistry struct {
 var DefaultRegistry = new(GroupRegistry)
 
 // Register adds the class. Adding the same class again does nothing; another
-// class with the same namespace is an error (see [GroupRegistry.Replace]). A
-// class registered after [SetupTelemetry] still takes effect, with a warning.
+// class with the same namespace is an error (see [GroupRegistry.Replace]). Two
+// classes may have a group of the same name, which then switches the spans of
+// both; a warning says so at set-up. A class registered after [SetupTelemetry]
+// still takes effect, with a warning.
 func (r *GroupRegistry) Register(c *GroupClass) error {
 	if c == nil {
 		return errors.New("lens: Register: the class is nil; make one with NewGroupClass")
@@ -288,14 +291,34 @@ func (r *GroupRegistry) Register(c *GroupClass) error {
 		r.mu.Unlock()
 		return nil
 	}
+	for _, other := range slices.Sorted(maps.Keys(r.classes)) {
+		if both := common(c.groups, r.classes[other].groups); len(both) > 0 {
+			r.shared = append(r.shared, fmt.Sprintf("the span groups [%s] of namespace %q are also groups of %q: each name switches both; use Replace to share names on purpose",
+				strings.Join(both, ", "), c.namespace, other))
+		}
+	}
 	r.set(c)
 	r.mu.Unlock()
 	registryChanged(r, c.namespace)
 	return nil
 }
 
-// Replace adds the class and drops the one that had its namespace, if any.
-// A nil class is ignored.
+func common(a, b GroupSet) []string {
+	return slices.DeleteFunc(groupNames(a), func(name string) bool { return !b.Has(SpanGroup(name)) })
+}
+
+// takeShared returns the warnings about shared names, once.
+func (r *GroupRegistry) takeShared() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shared := r.shared
+	r.shared = nil
+	return shared
+}
+
+// Replace adds the class and drops the one that had its namespace, if any. It
+// says nothing about groups that other classes have as well. A nil class is
+// ignored.
 func (r *GroupRegistry) Replace(c *GroupClass) {
 	if c == nil {
 		return

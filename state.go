@@ -66,7 +66,16 @@ func useGroups(r GroupResolver, spec string) error {
 	warn, err := applyLocked(r, spec, true)
 	groups.mu.Unlock()
 	warn()
+	warnShared(r)
 	return err
+}
+
+func warnShared(r GroupResolver) {
+	if registry, ok := r.(*GroupRegistry); ok && registry != nil {
+		for _, text := range registry.takeShared() {
+			log().Warn(text, text)
+		}
+	}
 }
 
 // applyLocked resolves and publishes in one lock hold, so that a slow
@@ -115,8 +124,13 @@ func describe(r GroupResolver, spec string, set GroupSet, unknown *UnknownGroupE
 // registryChanged is called by a registry after every change, without its lock.
 func registryChanged(r *GroupRegistry, added string) {
 	groups.mu.Lock()
-	if current, ok := groups.resolver.(*GroupRegistry); !groups.stored || !ok || current != r {
+	if current, ok := groups.resolver.(*GroupRegistry); !ok || current != r {
 		groups.mu.Unlock()
+		return
+	}
+	if !groups.stored {
+		groups.mu.Unlock()
+		warnShared(r)
 		return
 	}
 	warn, _ := applyLocked(r, groups.spec, false)
@@ -125,6 +139,7 @@ func registryChanged(r *GroupRegistry, added string) {
 		log().Warn("late "+added, "span groups of \""+added+"\" were registered after SetupTelemetry; they apply from now on. Register before set-up to record from the start")
 	}
 	warn()
+	warnShared(r)
 }
 
 // EnabledSpanGroups returns the groups that are on at this moment.

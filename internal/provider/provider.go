@@ -34,6 +34,7 @@ type Settings struct {
 type Pipeline struct {
 	Provider *sdktrace.TracerProvider
 	Open     *openspans.Table
+	Sampler  sdktrace.Sampler
 	queue    *batch.Processor // nil without an exporter
 	endpoint string
 }
@@ -43,7 +44,7 @@ const lastMoment = 50 * time.Millisecond
 
 // New builds the pipeline. It cannot fail; it starts the goroutine of the queue.
 func New(s Settings) *Pipeline {
-	p := &Pipeline{Open: openspans.New(), endpoint: s.Endpoint}
+	p := &Pipeline{Open: openspans.New(), Sampler: s.Sampler, endpoint: s.Endpoint}
 	opts := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(guard.CleanResource(s.Resource)),
 		sdktrace.WithSampler(s.Sampler),
