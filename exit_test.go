@@ -122,7 +122,10 @@ func startChild(t *testing.T, kind, url string, env ...string) *process {
 func (p *process) ready(t *testing.T) {
 	t.Helper()
 	line, err := p.rest.ReadString('\n')
-	require.NoError(t, err, p.stderr.String())
+	if err != nil {
+		_ = p.Wait() // makes what it wrote safe to read
+		t.Fatalf("%v: %s", err, p.stderr.String())
+	}
 	require.Equal(t, "ready\n", line)
 }
 
