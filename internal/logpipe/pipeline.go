@@ -40,7 +40,7 @@ type Pipeline struct {
 // goroutines, which Shutdown ends, and otherwise none.
 func New(s Settings) *Pipeline {
 	p := &Pipeline{endpoint: s.Endpoint, others: s.Processors}
-	p.end = ending.New(p.verdict)
+	p.end = ending.New(p.verdict, nil)
 	opts := []sdklog.LoggerProviderOption{sdklog.WithResource(guard.CleanResource(s.Resource))}
 	if s.Exporter != nil {
 		p.queue = newQueue(s.Exporter, s.Batch, s.Log, s.Endpoint, p.end)

@@ -46,7 +46,11 @@ type Pipeline struct {
 // which Shutdown ends, and otherwise none.
 func New(s Settings) *Pipeline {
 	p := &Pipeline{endpoint: s.Endpoint, others: s.Readers}
-	p.end = ending.New(p.verdict)
+	var collected chan struct{}
+	if s.Exporter != nil {
+		collected = make(chan struct{})
+	}
+	p.end = ending.New(p.verdict, collected)
 	if s.Interval <= 0 {
 		s.Interval = otelenv.DefaultMetricInterval
 	}
@@ -56,7 +60,7 @@ func New(s Settings) *Pipeline {
 	res := guard.CleanResource(s.Resource)
 	opts := []sdkmetric.Option{sdkmetric.WithResource(res)}
 	if s.Exporter != nil {
-		p.sender = newSender(s, p.end)
+		p.sender = newSender(s, p.end, collected)
 		opts = append(opts, sdkmetric.WithReader(ownReader{p.sender.reader, p.sender}))
 	}
 	for _, r := range s.Readers {

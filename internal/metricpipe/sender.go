@@ -27,21 +27,22 @@ type sender struct {
 	stop    chan struct{}   // closed when the worker is to end
 	ended   chan struct{}   // closed when it has
 
-	mu        sync.Mutex
-	stats     Stats  // of exports that came back
-	of        uint64 // points ever collected whose fate is decided
-	waiting   int    // points collected and not yet with the exporter
-	inflight  int    // points with the exporter
-	cause     error  // of the last export that lost points
-	reported  Stats
-	ofThen    uint64 // of as of the report
-	finished  bool   // the numbers are final
-	collected bool   // the last collection was made
+	collected chan struct{} // closed when the last collection was made
+
+	mu       sync.Mutex
+	stats    Stats  // of exports that came back
+	of       uint64 // points ever collected whose fate is decided
+	waiting  int    // points collected and not yet with the exporter
+	inflight int    // points with the exporter
+	cause    error  // of the last export that lost points
+	reported Stats
+	ofThen   uint64 // of as of the report
+	finished bool   // the numbers are final
 }
 
-func newSender(set Settings, end *ending.Shared) *sender {
+func newSender(set Settings, end *ending.Shared, collected chan struct{}) *sender {
 	s := &sender{
-		exp: set.Exporter, timeout: set.Timeout, log: set.Log, endpoint: set.Endpoint, end: end,
+		exp: set.Exporter, timeout: set.Timeout, log: set.Log, endpoint: set.Endpoint, end: end, collected: collected,
 		flushes: make(chan chan error), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.reader = sdkmetric.NewManualReader(
@@ -226,9 +227,7 @@ func (s *sender) drain(ctx context.Context) error {
 	// Now, and not only when the export that may be under way has ended, so that the
 	// verdict knows what is lost with it.
 	last := s.collect()
-	s.mu.Lock()
-	s.collected = true
-	s.mu.Unlock()
+	close(s.collected)
 	select {
 	case <-s.ended:
 		s.export(last)
@@ -274,7 +273,9 @@ func (s *sender) verdict(timeUp error, final bool) error {
 	}
 	rest := uint64(s.inflight + s.waiting)
 	err := s.loss(s.stats.LostPoints+rest, s.of+rest, timeUp)
-	if !s.collected {
+	select {
+	case <-s.collected:
+	default:
 		err = outcome.Both(err, fmt.Errorf("lens: the last collection has not ended: %w", timeUp))
 	}
 	return err

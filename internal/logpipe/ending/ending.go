@@ -13,7 +13,8 @@ import (
 // caller with a longer deadline can still take it over.
 const linger = 100 * time.Millisecond
 
-// lastMoment is what the end of a part gets when the time is already up.
+// lastMoment is what the end of a part gets when the time is already up, and what a
+// caller waits for the verdict to be possible.
 const lastMoment = 50 * time.Millisecond
 
 // Grace returns ctx, or when it is done a context with 50 ms, so that what is left
@@ -34,6 +35,7 @@ type Shared struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	verdict Verdict
+	ready   <-chan struct{}
 	done    chan struct{}
 
 	mu      sync.Mutex
@@ -46,10 +48,16 @@ type Shared struct {
 	result  error
 }
 
-// New returns an end that nobody has asked for yet. verdict is called with no lock
-// of the caller's held and must not wait.
-func New(verdict Verdict) *Shared {
-	s := &Shared{verdict: verdict, done: make(chan struct{})}
+// New returns an end that nobody has asked for yet. verdict must not wait. It is
+// called when ready is closed, or 50 ms after the caller's time was up if that is
+// earlier; nil is always ready.
+func New(verdict Verdict, ready <-chan struct{}) *Shared {
+	if ready == nil {
+		closed := make(chan struct{})
+		close(closed)
+		ready = closed
+	}
+	s := &Shared{verdict: verdict, ready: ready, done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -90,6 +98,13 @@ func (s *Shared) Wait(ctx context.Context, work func(ctx context.Context) error)
 	select {
 	case <-s.done:
 	case <-ctx.Done():
+		moment := time.NewTimer(lastMoment)
+		select {
+		case <-s.ready:
+		case <-s.done:
+		case <-moment.C:
+		}
+		moment.Stop()
 	}
 
 	s.mu.Lock()

@@ -1,0 +1,201 @@
+package lenslog
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"go.opentelemetry.io/contrib/bridges/otelslog"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/log"
+
+	"github.com/nemo-lens/lens/internal/logpipe/reentry"
+)
+
+// DefaultScope is the instrumentation scope of exported records.
+const DefaultScope = "slog"
+
+// ExportOption changes what [NewExportHandler] exports.
+type ExportOption func(*exporting)
+
+type exporting struct {
+	level  slog.Leveler
+	scope  string
+	allow  []string
+	source bool
+}
+
+// WithLevel exports records of this level and above, INFO without it. A
+// *slog.LevelVar can be changed while the program runs.
+func WithLevel(l slog.Leveler) ExportOption {
+	return func(e *exporting) {
+		if l != nil {
+			e.level = l
+		}
+	}
+}
+
+// WithScope names the instrumentation scope of the records, which is what backends
+// show as the logger; [DefaultScope] without it.
+func WithScope(name string) ExportOption {
+	return func(e *exporting) {
+		if name != "" {
+			e.scope = name
+		}
+	}
+}
+
+// WithScopes exports only what is logged from these packages and those below them,
+// given by import path. Records that do not say where they come from, as those of
+// package log by default, are then not exported.
+func WithScopes(allow ...string) ExportOption {
+	return func(e *exporting) { e.allow = append(e.allow, allow...) }
+}
+
+// WithSource adds file, function and line to the records, as code.file.path,
+// code.function.name and code.line.number.
+func WithSource() ExportOption { return func(e *exporting) { e.source = true } }
+
+// NewExportHandler returns a handler that emits every record through provider, with
+// the trace and span id of the span in its context. It is otelslog's conversion: the
+// message becomes the body, attributes stay typed, groups become maps, and an error
+// becomes exception.type and exception.message. nil stands for the global provider.
+// With a provider that does nothing the handler is not enabled.
+//
+// Records that the export itself makes are not emitted: those from OpenTelemetry's and
+// gRPC's own packages, those with the context of an export, and those that are logged
+// while a record is being emitted, on the same goroutine. So an exporter that logs
+// through this handler cannot feed itself.
+func NewExportHandler(provider log.LoggerProvider, opts ...ExportOption) slog.Handler {
+	e := exporting{level: slog.LevelInfo, scope: DefaultScope}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(&e)
+		}
+	}
+	if provider == nil {
+		provider = otel.GetLoggerProvider()
+	}
+	return &exportHandler{
+		bridge: otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(provider), otelslog.WithSource(e.source)),
+		level:  e.level, allow: e.allow,
+	}
+}
+
+type exportHandler struct {
+	bridge slog.Handler
+	level  slog.Leveler
+	allow  []string
+}
+
+// Enabled implements slog.Handler.
+func (h *exportHandler) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level.Level() && !reentry.Marked(ctx) && h.bridge.Enabled(ctx, l)
+}
+
+// Handle implements slog.Handler.
+func (h *exportHandler) Handle(ctx context.Context, r slog.Record) error {
+	if from := packageOf(r.PC); reentry.Plumbing(from) || !h.allows(from) || reentry.Marked(ctx) || reentry.InHandle() {
+		return nil
+	}
+	return reentry.Handle(h.bridge, ctx, r)
+}
+
+func (h *exportHandler) allows(from string) bool {
+	for _, a := range h.allow {
+		if rest, ok := strings.CutPrefix(from, a); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return len(h.allow) == 0
+}
+
+// packageOf returns the import path of the function at pc, or nothing.
+func packageOf(pc uintptr) string {
+	if pc == 0 {
+		return ""
+	}
+	f := runtime.FuncForPC(pc - 1) // pc is where the call returns to
+	if f == nil {
+		return ""
+	}
+	name := f.Name()
+	slash := strings.LastIndexByte(name, '/') + 1
+	if dot := strings.IndexByte(name[slash:], '.'); dot >= 0 {
+		name = name[:slash+dot]
+	}
+	if strings.Contains(name, "%2e") {
+		return strings.ReplaceAll(name, "%2e", ".") // how the linker writes gopkg.in/yaml.v3
+	}
+	return name
+}
+
+// WithAttrs implements slog.Handler.
+func (h *exportHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if len(attrs) == 0 {
+		return h
+	}
+	out := *h
+	out.bridge = h.bridge.WithAttrs(attrs)
+	return &out
+}
+
+// WithGroup implements slog.Handler.
+func (h *exportHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	out := *h
+	out.bridge = h.bridge.WithGroup(name)
+	return &out
+}
+
+// Tee returns a handler that gives each record to next and to a new export handler for
+// provider, in this order, each at its own level. nil stands for slog.Default().Handler(),
+// with the exception that [NewHandler] describes.
+//
+// When next is already such a handler for the same provider it is returned unchanged,
+// so that a set-up that runs twice exports once. That is seen through [NewHandler], and
+// not through handlers of others. To join other handlers, use slog.NewMultiHandler.
+func Tee(next slog.Handler, provider log.LoggerProvider, opts ...ExportOption) slog.Handler {
+	next = usable(next)
+	if provider == nil {
+		provider = otel.GetLoggerProvider()
+	}
+	if exports(next, provider) {
+		return next
+	}
+	return &tee{slog.NewMultiHandler(next, NewExportHandler(provider, opts...)), next, provider}
+}
+
+func exports(h slog.Handler, provider log.LoggerProvider) bool {
+	switch h := h.(type) {
+	case *tee:
+		return same(h.provider, provider) || exports(h.next, provider)
+	case *handler:
+		return exports(h.top, provider)
+	}
+	return false
+}
+
+func same(a, b log.LoggerProvider) bool {
+	return reflect.TypeOf(a).Comparable() && a == b
+}
+
+type tee struct {
+	slog.Handler              // both
+	next         slog.Handler // what it was made of, to look into
+	provider     log.LoggerProvider
+}
+
+// WithAttrs implements slog.Handler.
+func (t *tee) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &tee{t.Handler.WithAttrs(attrs), t.next, t.provider}
+}
+
+// WithGroup implements slog.Handler.
+func (t *tee) WithGroup(name string) slog.Handler {
+	return &tee{t.Handler.WithGroup(name), t.next, t.provider}
+}

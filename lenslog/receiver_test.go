@@ -1,0 +1,136 @@
+package lenslog_test
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/logpipe"
+	"github.com/nemo-lens/lens/internal/metricpipe"
+	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/otlp"
+	"github.com/nemo-lens/lens/internal/otlptest"
+	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/lenslog"
+)
+
+// run is the three pipelines of one program.
+type run struct {
+	traces  *provider.Pipeline
+	metrics *metricpipe.Pipeline
+	logs    *logpipe.Pipeline
+	where   string
+}
+
+func start(t *testing.T, protocol, addr string) run {
+	t.Helper()
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + addr, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+	settings := func(s otelenv.Signal) otelenv.OTLP {
+		o, _, err := otelenv.ParseOTLP(s, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	spans, err1 := otlp.NewTraceExporter(t.Context(), settings(otelenv.Traces))
+	points, err2 := otlp.NewMetricExporter(t.Context(), settings(otelenv.Metrics), nil, nil)
+	records, err3 := otlp.NewLogExporter(t.Context(), settings(otelenv.Logs))
+	if err1 != nil || err2 != nil || err3 != nil {
+		t.Fatal(err1, err2, err3)
+	}
+	res := resource.NewSchemaless(attribute.String("service.name", "svc"), attribute.String("run.id", "r1"))
+	quiet := errlog.New(slog.New(slog.DiscardHandler))
+	where := otlp.Describe(settings(otelenv.Logs))
+	return run{
+		traces: provider.New(provider.Settings{Exporter: spans, Endpoint: where, Sampler: sdktrace.AlwaysSample(), IDs: identity.NewIDGenerator(),
+			Limits: sdktrace.NewSpanLimits(), Resource: res, Log: quiet}),
+		metrics: metricpipe.New(metricpipe.Settings{Exporter: points, Endpoint: where, Interval: time.Hour, Resource: res, Log: quiet}),
+		logs:    logpipe.New(logpipe.Settings{Exporter: records, Endpoint: where, Resource: res, Log: quiet}),
+		where:   where,
+	}
+}
+
+// work makes one span, one point and two records, one of them in the span.
+func (r run) work(t *testing.T) {
+	t.Helper()
+	l := slog.New(lenslog.Tee(slog.DiscardHandler, r.logs.Provider))
+	ctx, span := r.traces.Provider.Tracer("test").Start(context.Background(), "step")
+	l.WarnContext(ctx, "in the step", "loss", 0.5)
+	c, err := r.metrics.Provider.Meter("test").Int64Counter("steps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Add(ctx, 1)
+	span.End()
+	l.Info("outside")
+}
+
+func (r run) shutdown(ctx context.Context) map[string]error {
+	return map[string]error{"spans": r.traces.Shutdown(ctx), "data points": r.metrics.Shutdown(ctx), "log records": r.logs.Shutdown(ctx)}
+}
+
+// The three signals of one run arrive with one resource, and point at one another.
+func TestThreeSignalsArrive(t *testing.T) {
+	t.Parallel()
+	srv := otlptest.Start(t)
+	for protocol, addr := range map[string]string{"grpc": srv.GRPCAddr(), "http/protobuf": srv.HTTPAddr()} {
+		srv.Reset()
+		r := start(t, protocol, addr)
+		r.work(t)
+		for signal, err := range r.shutdown(t.Context()) {
+			if err != nil {
+				t.Errorf("%s: %s: %v", protocol, signal, err)
+			}
+		}
+		spans, metrics, logs := srv.Spans(), srv.Metrics(), srv.Logs()
+		if len(spans) != 1 || len(metrics) != 1 || len(logs) != 2 {
+			t.Fatalf("%s: %d spans, %d metrics, %d records", protocol, len(spans), len(metrics), len(logs))
+		}
+		span, in, out := spans[0], logs[0], logs[1]
+		if in.TraceID != span.TraceID || in.SpanID != span.SpanID || in.Flags != 1 || in.Body != "in the step" || in.Severity != 13 ||
+			in.Attributes["loss"] != 0.5 || in.Scope.Name != lenslog.DefaultScope {
+			t.Errorf("%s: record %+v of span %+v", protocol, in, span)
+		}
+		if out.TraceID.IsValid() || out.SpanID.IsValid() || out.Body != "outside" {
+			t.Errorf("%s: record %+v", protocol, out)
+		}
+		if ex := metrics[0].Points[0].Exemplars; len(ex) != 1 || ex[0].TraceID != span.TraceID || ex[0].SpanID != span.SpanID {
+			t.Errorf("%s: exemplars %+v", protocol, ex)
+		}
+		want := map[string]any{"service.name": "svc", "run.id": "r1"}
+		for signal, got := range map[string]map[string]any{"span": span.Resource, "metric": metrics[0].Resource, "record": in.Resource} {
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: resource of the %s: %v", protocol, signal, got)
+			}
+		}
+	}
+}
+
+// With the collector away each signal says what it lost.
+func TestCollectorAway(t *testing.T) {
+	t.Parallel()
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		r := start(t, protocol, otlptest.ClosedAddr(t))
+		r.work(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		for signal, err := range r.shutdown(ctx) {
+			n := "1 of 1 "
+			if signal == "log records" {
+				n = "2 of 2 "
+			}
+			if err == nil || !strings.Contains(err.Error(), n+signal+" lost") || !strings.Contains(err.Error(), r.where) {
+				t.Errorf("%s: %s: %v", protocol, signal, err)
+			}
+		}
+	}
+}
