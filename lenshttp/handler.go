@@ -136,28 +136,30 @@ func (h *handler) finish(span trace.Span, r *http.Request, res *response, v any)
 		}
 	}
 	span.SetName(h.spanName(r))
+	attrs := make([]attribute.KeyValue, 0, 4)
 	if route := routeOf(r.Pattern); route != "" {
-		span.SetAttributes(semconv.HTTPRoute(route))
+		attrs = append(attrs, semconv.HTTPRoute(route))
 	}
 	code := res.status()
 	if code == 0 && v == nil && r.Context().Err() == nil && !res.hijacked.Load() {
 		code = http.StatusOK // net/http sends it when the handler has not
 	}
 	if code != 0 {
-		span.SetAttributes(semconv.HTTPResponseStatusCode(code))
+		attrs = append(attrs, semconv.HTTPResponseStatusCode(code))
 	}
 	if n := res.bytes.Load(); n > 0 {
-		span.SetAttributes(semconv.HTTPResponseBodySize(int(n)))
+		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
 	}
 	switch {
 	case v == http.ErrAbortHandler:
 		span.AddEvent("response aborted")
 	case v != nil: // lens.End sets the status
-		span.SetAttributes(semconv.ErrorTypeKey.String(fmt.Sprintf("%T", v)))
+		attrs = append(attrs, semconv.ErrorTypeKey.String(fmt.Sprintf("%T", v)))
 	case code != 0 && h.errorStatus(code):
-		span.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(code)))
+		attrs = append(attrs, semconv.ErrorTypeKey.String(strconv.Itoa(code)))
 		span.SetStatus(codes.Error, "")
 	}
+	span.SetAttributes(attrs...)
 }
 
 type spanKey struct{}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.opentelemetry.io/otel/propagation"
 	"go.uber.org/goleak"
 
 	"github.com/stretchr/testify/require"
@@ -70,3 +71,10 @@ func answer(code int, b io.ReadCloser) *http.Response {
 }
 
 var discard = log.New(io.Discard, "", 0)
+
+// marker is a propagator that says only that it was there.
+type marker struct{}
+
+func (marker) Fields() []string                                                          { return []string{"X-Marker"} }
+func (marker) Inject(_ context.Context, c propagation.TextMapCarrier)                    { c.Set("X-Marker", "1") }
+func (marker) Extract(ctx context.Context, _ propagation.TextMapCarrier) context.Context { return ctx }

@@ -5,6 +5,7 @@ package lenshttp
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -27,13 +28,16 @@ func (c *config) otelOptions(group lens.SpanGroup, start func(trace.Tracer) trac
 	if meters == nil {
 		meters = noop.NewMeterProvider()
 	}
-	return []otelhttp.Option{
+	opts := []otelhttp.Option{
 		otelhttp.WithTracerProvider(provider{lens.GroupTracerProvider(group), c.scope, start}),
 		otelhttp.WithMeterProvider(meters),
 		otelhttp.WithPropagators(c.propagators),
 		otelhttp.WithSpanNameFormatter(func(_ string, r *http.Request) string { return c.spanName(r) }),
-		otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return c.public }),
 	}
+	if c.public {
+		opts = append(opts, otelhttp.WithPublicEndpointFn(func(*http.Request) bool { return true }))
+	}
+	return opts
 }
 
 // spanName returns "METHOD route", or "METHOD" when no route is known.
@@ -81,14 +85,19 @@ type panicRecorder struct {
 func (p *panicRecorder) IsRecording() bool          { return !p.skip && p.Span.IsRecording() }
 func (p *panicRecorder) End(...trace.SpanEndOption) {}
 
-// ambient is the global propagator when that has a field to carry, else W3C.
+// ambient is the global propagator once one is installed, else W3C.
 type ambient struct{}
 
+// uninstalled is the type of the propagator that OpenTelemetry begins with. It
+// hands over to what was installed first, so it can come to carry fields.
+var uninstalled = reflect.TypeOf(otel.GetTextMapPropagator())
+
 func (ambient) now() propagation.TextMapPropagator {
-	if p := otel.GetTextMapPropagator(); len(p.Fields()) > 0 {
-		return p
+	p := otel.GetTextMapPropagator()
+	if reflect.TypeOf(p) == uninstalled && len(p.Fields()) == 0 {
+		return w3c.Propagator
 	}
-	return w3c.Propagator
+	return p
 }
 
 func (a ambient) Fields() []string { return a.now().Fields() }
