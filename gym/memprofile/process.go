@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"sync/atomic"
 )
 
 // Memory is the memory of one process, in bytes.
@@ -17,7 +18,7 @@ type Memory struct {
 type Reader struct {
 	root     string
 	pageSize uint64
-	noTree   flag // the kernel has no task/<tid>/children
+	noTree   atomic.Bool // the kernel has no task/<tid>/children
 }
 
 // NewReader reads below root, [DefaultProcRoot] if that is empty.

@@ -8,10 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync/atomic"
 )
-
-type flag = atomic.Bool
 
 // TreeMemory is the memory of a process tree, in bytes.
 type TreeMemory struct {
@@ -47,14 +44,29 @@ func sum(all []Memory) TreeMemory {
 }
 
 // PIDs returns root and every process below it, root first. What cannot be read is left out; root always stays in.
-func (r *Reader) PIDs(root int) []int {
-	if !r.noTree.Load() {
-		if pids, ok := walk(root, r.children); ok {
+func (r *Reader) PIDs(root int) []int { return (&walker{reader: r}).pids(root) }
+
+// walker finds trees for one sample. If it has to scan the host, it does so once for all of them.
+type walker struct {
+	reader  *Reader
+	scanned parents
+}
+
+func (w *walker) pids(root int) []int {
+	if root <= 0 {
+		return []int{root} // no process, but the parent of the first ones by their own account
+	}
+	if !w.reader.noTree.Load() {
+		if pids, ok := walk(root, w.reader.children); ok {
 			return pids
 		}
-		r.noTree.Store(true)
+		w.reader.noTree.Store(true)
 	}
-	return r.scan().pids(root)
+	if w.scanned == nil {
+		w.scanned = w.reader.scan()
+	}
+	pids, _ := walk(root, func(pid int, into []int) ([]int, bool) { return append(into, w.scanned[pid]...), true })
+	return pids
 }
 
 // walk follows children from root. It reports false when children cannot be told at all.
@@ -138,11 +150,6 @@ func (r *Reader) scan() parents {
 		}
 	}
 	return p
-}
-
-func (p parents) pids(root int) []int {
-	pids, _ := walk(root, func(pid int, into []int) ([]int, bool) { return append(into, p[pid]...), true })
-	return pids
 }
 
 // parseParent reads the fourth field of stat. The second is the program's name in parentheses and may hold any

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package memprofile
+
+func hold(int) { ready() }
