@@ -39,7 +39,7 @@
 // form is this package's own and no parity is claimed: the variables of
 // event_loop_*, memory_sampling_* and gpu_sampling_* follow the pattern of the
 // others; nv.dl.world_size is the companion of nv.dl.rank; gym.sandbox.active
-// moves in [Sandboxed.Start] and [Sandboxed.Stop]; an endpoint fails when it
+// moves in [SandboxTracker.Start] and [SandboxTracker.Stop]; an endpoint fails when it
 // panics or answers with 500 and above, because a handler of net/http raises
 // nothing.
 //

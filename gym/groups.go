@@ -38,9 +38,11 @@ var SpanGroups = lens.MustGroupClass(Namespace,
 		"per_rollout": append(CrossProcessSpine.Groups(), Verify, Agent, ModelCall),
 	})
 
-func init() { registerSpanGroups() }
+// Replace says nothing about names that another library has as well; the job is
+// shared on purpose.
+func init() { lens.DefaultRegistry.Replace(SpanGroups) }
 
-// registerSpanGroups may be repeated.
+// registerSpanGroups makes sure that nobody has dropped or replaced the groups.
 func registerSpanGroups() {
 	if err := lens.DefaultRegistry.Register(SpanGroups); err != nil {
 		lens.DefaultRegistry.Replace(SpanGroups) // somebody has taken the namespace
