@@ -3,9 +3,11 @@ package lenslog
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"reflect"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	"go.opentelemetry.io/otel"
@@ -80,14 +82,14 @@ func NewExportHandler(provider log.LoggerProvider, opts ...ExportOption) slog.Ha
 	}
 	return &exportHandler{
 		bridge: otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(provider), otelslog.WithSource(e.source)),
-		level:  e.level, allow: e.allow,
+		level:  e.level, sites: &sites{allow: e.allow},
 	}
 }
 
 type exportHandler struct {
 	bridge slog.Handler
 	level  slog.Leveler
-	allow  []string
+	sites  *sites // shared with the handlers made of this one
 }
 
 // Enabled implements slog.Handler.
@@ -97,19 +99,49 @@ func (h *exportHandler) Enabled(ctx context.Context, l slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h *exportHandler) Handle(ctx context.Context, r slog.Record) error {
-	if from := packageOf(r.PC); reentry.Plumbing(from) || !h.allows(from) || reentry.Marked(ctx) || reentry.InHandle() {
+	if !h.sites.export(r.PC) || reentry.Marked(ctx) || reentry.InHandle() {
 		return nil
 	}
 	return reentry.Handle(h.bridge, ctx, r)
 }
 
-func (h *exportHandler) allows(from string) bool {
-	for _, a := range h.allow {
+// sites knows which call sites are exported. To look the package of a site up takes
+// longer than the rest of the handler, so the answers are kept.
+type sites struct {
+	allow []string
+	known atomic.Pointer[map[uintptr]bool] // never written to
+}
+
+// maxSites bounds what is kept. It is more call sites than programs have.
+const maxSites = 4096
+
+func (s *sites) export(pc uintptr) bool {
+	known := s.known.Load()
+	if known != nil {
+		if yes, ok := (*known)[pc]; ok {
+			return yes
+		}
+	}
+	from := packageOf(pc)
+	yes := !reentry.Plumbing(from) && s.allows(from)
+	next := map[uintptr]bool{pc: yes}
+	if known != nil {
+		if len(*known) >= maxSites {
+			return yes
+		}
+		maps.Copy(next, *known)
+	}
+	s.known.CompareAndSwap(known, &next) // or another site was faster: then next time
+	return yes
+}
+
+func (s *sites) allows(from string) bool {
+	for _, a := range s.allow {
 		if rest, ok := strings.CutPrefix(from, a); ok && (rest == "" || rest[0] == '/') {
 			return true
 		}
 	}
-	return len(h.allow) == 0
+	return len(s.allow) == 0
 }
 
 // packageOf returns the import path of the function at pc, or nothing.

@@ -74,8 +74,17 @@ func (r run) work(t *testing.T) {
 	l.Info("outside")
 }
 
-func (r run) shutdown(ctx context.Context) map[string]error {
-	return map[string]error{"spans": r.traces.Shutdown(ctx), "data points": r.metrics.Shutdown(ctx), "log records": r.logs.Shutdown(ctx)}
+// shutdown gives each signal so much time.
+func (r run) shutdown(each time.Duration) map[string]error {
+	out := map[string]error{}
+	for signal, f := range map[string]func(context.Context) error{
+		"spans": r.traces.Shutdown, "data points": r.metrics.Shutdown, "log records": r.logs.Shutdown,
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), each)
+		out[signal] = f(ctx)
+		cancel()
+	}
+	return out
 }
 
 // The three signals of one run arrive with one resource, and point at one another.
@@ -86,7 +95,7 @@ func TestThreeSignalsArrive(t *testing.T) {
 		srv.Reset()
 		r := start(t, protocol, addr)
 		r.work(t)
-		for signal, err := range r.shutdown(t.Context()) {
+		for signal, err := range r.shutdown(time.Minute) {
 			if err != nil {
 				t.Errorf("%s: %s: %v", protocol, signal, err)
 			}
@@ -121,9 +130,7 @@ func TestCollectorAway(t *testing.T) {
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		r := start(t, protocol, otlptest.ClosedAddr(t))
 		r.work(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		for signal, err := range r.shutdown(ctx) {
+		for signal, err := range r.shutdown(200 * time.Millisecond) {
 			n := "1 of 1 "
 			if signal == "log records" {
 				n = "2 of 2 "

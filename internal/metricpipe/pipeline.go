@@ -24,8 +24,9 @@ type Settings struct {
 	Readers  []sdkmetric.Reader // besides the export, after it
 	Endpoint string             // to be named in errors and warnings
 
-	// Interval is the time from one collection to the next, and Timeout what one may
-	// take with its export. 0 and less mean otelenv's defaults, 10 s each.
+	// Interval is the time from one collection to the next, and Timeout what the
+	// collection and its export may each
+	// take. 0 and less mean otelenv's defaults, 10 s each.
 	Interval, Timeout time.Duration
 
 	Resource *resource.Resource
