@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/w3c"
 	"github.com/nemo-lens/lens/lenshttp"
 	"github.com/nemo-lens/lens/lenstest"
 )
@@ -103,9 +103,7 @@ func TestTwoServersOneTrace(t *testing.T) {
 func TestGlobalPropagatorIsUsed(t *testing.T) {
 	otel.SetTextMapPropagator(marker{})
 	// OpenTelemetry's first one would go on handing over to the marker.
-	t.Cleanup(func() {
-		otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
-	})
+	t.Cleanup(func() { otel.SetTextMapPropagator(w3c.Propagator) })
 	lenstest.Start(t, client)
 	sent := http.Header{}
 	rt := lenshttp.NewTransport(roundTripFunc(func(r *http.Request) (*http.Response, error) {

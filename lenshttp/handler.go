@@ -71,12 +71,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pass serves the request without a span, in the caller's trace.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request) {
-	ctx := h.propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	if ctx == r.Context() {
-		h.next.ServeHTTP(w, r)
-		return
-	}
-	inner := r.WithContext(ctx)
+	inner := r.WithContext(h.propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header)))
 	// What a handler leaves on the request is meant for who is further out: the
 	// pattern for loggers, the form for net/http, which removes its files.
 	defer func() { r.Pattern, r.MultipartForm = inner.Pattern, inner.MultipartForm }()

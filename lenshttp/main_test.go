@@ -6,7 +6,9 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -15,13 +17,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// inProcess is what a process of its own does instead of the tests, by the
+// value of LENSHTTP_PROCESS.
+var inProcess = map[string]func(){}
+
+func TestMain(m *testing.M) {
+	if run := inProcess[os.Getenv("LENSHTTP_PROCESS")]; run != nil {
+		run()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // start serves h over HTTP/1.1, or over HTTP/2 with TLS, until stop, which
 // waits for the requests under way; their spans have ended then.
 func start(t *testing.T, h http.Handler, http2 bool) (srv *httptest.Server, stop func()) {
 	t.Helper()
-	srv = httptest.NewUnstartedServer(h)
+	var serving sync.WaitGroup // a server of HTTP/2 does not wait in Close
+	srv = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serving.Add(1)
+		defer serving.Done()
+		h.ServeHTTP(w, r)
+	}))
 	srv.Config.ErrorLog = discard
 	if http2 {
 		srv.EnableHTTP2 = true
@@ -32,6 +49,7 @@ func start(t *testing.T, h http.Handler, http2 bool) (srv *httptest.Server, stop
 	stop = func() {
 		srv.Client().CloseIdleConnections()
 		srv.Close()
+		serving.Wait()
 	}
 	t.Cleanup(stop)
 	return srv, stop
