@@ -139,12 +139,17 @@ func TestClientSpanEnds(t *testing.T) {
 			defer cancel(nil)
 			b := &tracked{Reader: test.reader}
 			rt := lenshttp.NewTransport(roundTripFunc(func(*http.Request) (*http.Response, error) { return answer(200, b), nil }), client)
+			var held io.Closer
 			func() {
 				res, err := rt.RoundTrip(request(t, ctx, "http://h/"))
 				require.NoError(t, err)
 				test.use(t, res, cancel)
+				if test.name != "dropped" {
+					held = res.Body
+				}
 			}()
 			require.Eventually(t, func() bool { runtime.GC(); return len(rec.Ended()) == 1 }, 10*time.Second, time.Millisecond)
+			runtime.KeepAlive(held)
 			require.Equal(t, test.status, rec.One("GET").Status().Code)
 			require.Equal(t, test.closes, b.closes)
 			if test.name == "dropped" {
