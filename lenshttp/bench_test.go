@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 
@@ -103,4 +104,33 @@ func BenchmarkTransport(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkServerOffRatio asks a bare handler and one whose group is off in
+// turns, so that what else the machine does meets both alike.
+func BenchmarkServerOffRatio(b *testing.B) {
+	lenstest.Start(b)
+	bare := text("hello")
+	var servers [2]*httptest.Server
+	for i, h := range []http.Handler{bare, lenshttp.NewHandler(bare, server)} {
+		servers[i] = httptest.NewServer(h)
+		defer servers[i].Close()
+	}
+	var spent [2]time.Duration
+	turn := 0
+	for b.Loop() {
+		for i := range servers {
+			i = (i + turn) % 2
+			began := time.Now()
+			res, err := servers[i].Client().Get(servers[i].URL)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			spent[i] += time.Since(began)
+		}
+		turn++
+	}
+	b.ReportMetric(float64(spent[1])/float64(spent[0]), "off/bare")
 }
