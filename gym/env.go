@@ -57,7 +57,8 @@ var configureMu sync.Mutex
 // is not changed; of two entries with one name the later counts.
 //
 // Without a run id in environ each call makes a new one, so that all children
-// of a run should get the result of one call.
+// of a run should get the result of one call, and os.Environ() is to be read
+// after ConfigureTelemetryEnv where both are used.
 func TelemetryEnv(cfg *TelemetryConfig, environ []string) (env []string, runID string) {
 	additions, runID := envAdditions(cfg, lookupIn(environ), warnOnce)
 	if len(additions) == 0 {
@@ -115,6 +116,7 @@ func envAdditions(cfg *TelemetryConfig, env lookup, warn func(warning)) (additio
 		}
 	}
 	add(envGym+enabledKey, "1")
+	on := envEnabled(now)
 	for _, f := range configFields(cfg) {
 		text := f.text()
 		seconds, isSeconds := f.value.(*float64)
@@ -125,14 +127,14 @@ func envAdditions(cfg *TelemetryConfig, env lookup, warn func(warning)) (additio
 		case f.env == "":
 		case f.lens && firstOf(env, envLens+f.env) != "":
 			shadow := firstOf(env, envLens+f.env)
-			if cfg.explicit(f) && !f.agrees(shadow) && firstOf(env, envGym+f.env) == "" {
+			if on && cfg.explicit(f) && !f.agrees(shadow) && firstOf(env, envGym+f.env) == "" {
 				warn(warning{f.key, f.shown(), envLens + f.env, shadow})
 			}
 		default:
 			add(envGym+f.env, text)
 		}
 	}
-	if !envEnabled(now) {
+	if !on {
 		return additions, ""
 	}
 	if runID = firstOf(now, envGym+runIDKey, envLens+runIDKey); runID != "" {
