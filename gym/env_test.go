@@ -1,6 +1,7 @@
 package gym
 
 import (
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -136,6 +137,7 @@ func TestEnv12Shadowing(t *testing.T) {
 	assert.Equal(t, "1", vars["NEMO_GYM_OTEL_LOGS_ENABLED"])
 
 	clearEnv(t)
+	captureLog(t, io.Discard)
 	t.Setenv("NEMO_LENS_EXPORTER", "none")
 	t.Setenv("NEMO_LENS_SPAN_GROUPS", "verify")
 	t.Setenv("NEMO_LENS_METRICS_ENABLED", "0")

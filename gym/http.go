@@ -11,7 +11,8 @@ import (
 	"github.com/nemo-lens/lens/semconv"
 )
 
-// scope is the instrumentation scope of the HTTP spans.
+// scope is the instrumentation scope of the client spans; server spans have
+// that of the HTTP instrumentation.
 const scope = "nemo.gym"
 
 // Middleware makes a server span, "<METHOD> <route>", of every request while
@@ -24,7 +25,7 @@ const scope = "nemo.gym"
 // http.server.active_requests. Call it after [InitTelemetry] therefore; put
 // [RolloutPath] inside it.
 func Middleware(next http.Handler) http.Handler {
-	opts := []lenshttp.Option{lenshttp.WithScope(scope)}
+	var opts []lenshttp.Option
 	if t := telemetryState.current.Load(); t.metricsActive() && t.meters != nil {
 		opts = append(opts, lenshttp.WithMeterProvider(t.meters))
 	}

@@ -73,6 +73,7 @@ type telemetry struct {
 	meter      metric.Meter
 	meters     metric.MeterProvider
 	removeLogs func()
+	shutdown   sync.Once
 
 	once      sync.Once
 	recorders *recorders
@@ -172,11 +173,15 @@ func initialize(o *initOptions) (t *telemetry) {
 		slog.Warn("gym: telemetry is off: the set-up failed", "error", err)
 		return nil
 	}
+	if !h.IsExporting() { // OTEL_SDK_DISABLED, or every signal is off
+		_ = h.Shutdown(context.Background())
+		return nil
+	}
 	t.handle, t.owned = h, true
 	if cfg.MetricsEnabled {
 		t.useMetrics()
 	}
-	if cfg.LogsEnabled && h.IsExporting() {
+	if cfg.LogsEnabled {
 		if t.removeLogs, err = installLogBridge(h); err != nil {
 			slog.Warn("gym: log records are not exported", "error", err)
 		}
@@ -239,18 +244,20 @@ func ShutdownTelemetry(timeout time.Duration) {
 	if timeout <= 0 {
 		timeout = defaultShutdown
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			slog.Warn("gym: the shutdown of telemetry panicked", "panic", v)
+	t.shutdown.Do(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				slog.Warn("gym: the shutdown of telemetry panicked", "panic", v)
+			}
+		}()
+		t.metrics.Store(false)
+		if t.removeLogs != nil {
+			t.removeLogs()
 		}
-	}()
-	t.metrics.Store(false)
-	if t.removeLogs != nil {
-		t.removeLogs()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if err := t.handle.Shutdown(ctx); err != nil {
-		slog.Warn("gym: telemetry was not exported completely", "error", err)
-	}
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		if err := t.handle.Shutdown(ctx); err != nil {
+			slog.Warn("gym: telemetry was not exported completely", "error", err)
+		}
+	})
 }

@@ -27,6 +27,13 @@ import (
 
 const telemetryOn = "NEMO_GYM_OTEL_ENABLED=1"
 
+func names(slices []Slice) (names []string) {
+	for _, s := range slices {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 func nanos(seconds float64) string { return strconv.FormatInt(at(seconds).UnixNano(), 10) }
 
 // serverLine begins a timeline at second 100.

@@ -15,13 +15,6 @@ func (c *fakeClock) advance(d time.Duration) { c.t = c.t.Add(d) }
 func at(seconds float64) time.Time           { return time.Unix(1_700_000_000, 0).Add(secs(seconds)) }
 func secs(seconds float64) time.Duration     { return time.Duration(seconds * float64(time.Second)) }
 func clockAt(seconds float64) *fakeClock     { return &fakeClock{at(seconds)} }
-func names(slices []Slice) (names []string) {
-	for _, s := range slices {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 func TestTimeline76Marks(t *testing.T) {
 	t.Parallel()
 	clock := clockAt(5)

@@ -1,0 +1,65 @@
+//go:build lens_noop
+
+package gym
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/nemo-lens/lens"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Case 46 and 31, 32: without the layer below everything runs and nothing is
+// recorded.
+func TestNoop46(t *testing.T) {
+	clearEnv(t)
+	t.Setenv("NEMO_GYM_OTEL_ENABLED", "1")
+	assert.Nil(t, InitTelemetry(WithServerName("s")))
+	assert.Nil(t, GetTelemetry())
+	assert.False(t, IsMetricsExporterActive())
+	for _, g := range SpanGroups.Groups().Groups() {
+		assert.False(t, lens.IsSpanGroupEnabled(g))
+	}
+	ctx := context.Background()
+	got, span := lens.ManagedSpan(ctx, Rollout, "x")
+	assert.Equal(t, ctx, got)
+	assert.False(t, span.IsRecording())
+	lens.SafeSetSpanAttributes(nil, map[string]any{"a": 1})
+
+	calls := 0
+	double := TracedVerifyFunc(func(_ context.Context, n int) (int, error) { calls++; return 2 * n, nil })
+	v, err := double(ctx, 21)
+	require.NoError(t, err)
+	assert.Equal(t, 42, v)
+	assert.Equal(t, 1, calls)
+	boom := errors.New("boom")
+	_, err = TracedRolloutFunc(func(context.Context, int) (int, error) { return 0, boom })(ctx, 1)
+	assert.Same(t, boom, err)
+
+	h := Middleware(TracedRollout(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("POST", "/run", nil))
+	assert.Equal(t, http.StatusTeapot, w.Code)
+
+	box := NewSandboxTracker("p")
+	require.NoError(t, box.Start(ctx, func(context.Context) (string, error) { return "id", nil }))
+	require.NoError(t, box.Stop(ctx, func(context.Context) error { return nil }))
+	line := NewServerTimeline("s", "", false)
+	line.Mark("x")
+	line.Report()
+	supervisor := NewSupervisorTimeline()
+	supervisor.BeginTrace()
+	supervisor.ServerEnv("s", "")
+	supervisor.ServerReady("s")
+	supervisor.Finish()
+	ShutdownTelemetry(0)
+}
