@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -20,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/lenstest"
 )
 
 // on makes the environment one in which telemetry is on and nothing is sent.
@@ -200,7 +203,7 @@ func TestLifecycle41SetUpByTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = owner.Shutdown(context.Background()) }()
 
-	h := InitTelemetry(WithServerName("agent"), quietly())
+	h := InitTelemetry(WithServerName("agent"), WithTelemetry(owner), quietly())
 	require.True(t, h.IsExporting())
 	assert.Same(t, owner, h)
 	assert.Equal(t, "owner", h.RunID())
@@ -210,6 +213,40 @@ func TestLifecycle41SetUpByTheProgram(t *testing.T) {
 	_, span := lens.ManagedSpan(context.Background(), Rollout, "after")
 	span.End()
 	assert.Len(t, rec.Ended(), 1)
+}
+
+// Without the handle nothing breaks, and the log says what to do.
+func TestLifecycle41HandleNotGiven(t *testing.T) {
+	on(t)
+	var text strings.Builder
+	captureLog(t, &text)
+	rec := lenstest.Start(t, Rollout)
+	assert.Nil(t, InitTelemetry(quietly(), WithTelemetry(nil), WithServerName("agent")))
+	assert.Contains(t, text.String(), "WithTelemetry")
+	serve(TracedRollout(answer(200)), httptest.NewRequest("POST", "/run", nil))
+	assert.Equal(t, "agent", attributesOf(rec.One("gym.rollout"))["nemo.gym.server.name"])
+	ShutdownTelemetry(0)
+	assert.True(t, lens.IsSpanGroupEnabled(Rollout))
+}
+
+// Gym's own variables are not warned about; a misspelt one is.
+func TestLensLoggerKnowsOwnVariables(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	l := slog.New(ownVariables{slog.NewTextHandler(&text, nil)}).With("a", 1).WithGroup("g")
+	env, _ := TelemetryEnv(config(nil), nil)
+	for _, entry := range append(env, "NEMO_GYM_OTEL_INSTRUMENT_AIOHTTP=1") {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "NEMO_GYM_OTEL_") {
+			l.Warn("variable " + name + " is not one that lens reads")
+		}
+	}
+	assert.Empty(t, text.String())
+	l.Warn("variable NEMO_GYM_OTEL_EXPORTERS is not one that lens reads")
+	l.Warn("variable NEMO_LENS_MEMORY_PROFILING_ENABLED is not one that lens reads")
+	l.Warn("something else")
+	assert.Equal(t, 3, strings.Count(text.String(), "
+"))
 }
 
 func TestLifecycle43FailingShutdown(t *testing.T) {

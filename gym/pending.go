@@ -7,8 +7,6 @@ import (
 	"github.com/nemo-lens/lens"
 )
 
-func currentHandle() *lens.TelemetryHandle { return nil }
-
 func handleMeter(h *lens.TelemetryHandle) metric.Meter {
 	if m, ok := any(h).(interface{ Meter() metric.Meter }); ok {
 		return m.Meter()
