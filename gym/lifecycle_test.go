@@ -245,8 +245,7 @@ func TestLensLoggerKnowsOwnVariables(t *testing.T) {
 	l.Warn("variable NEMO_GYM_OTEL_EXPORTERS is not one that lens reads")
 	l.Warn("variable NEMO_LENS_MEMORY_PROFILING_ENABLED is not one that lens reads")
 	l.Warn("something else")
-	assert.Equal(t, 3, strings.Count(text.String(), "
-"))
+	assert.Equal(t, 3, strings.Count(text.String(), "\n"))
 }
 
 func TestLifecycle43FailingShutdown(t *testing.T) {
