@@ -85,7 +85,7 @@ func job(t *testing.T, roles ...string) []string {
 	for rank, role := range roles {
 		cmd := exec.CommandContext(soon(t), self)
 		cmd.Env = append(os.Environ(), roleVar+"="+role, rankVar+"="+strconv.Itoa(rank),
-			worldVar+"="+strconv.Itoa(len(roles)), fileVar+"="+file)
+			worldVar+"="+strconv.Itoa(len(roles)), fileVar+"="+file, "GORACE=atexit_sleep_ms=0")
 		cmd.Stdout, cmd.Stderr = &out[rank], &out[rank]
 		require.NoError(t, cmd.Start())
 		cmds[rank] = cmd
