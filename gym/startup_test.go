@@ -150,11 +150,18 @@ func TestStartup79FaultsAreSwallowed(t *testing.T) {
 	panics := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(panicking{}))
 	broken, _ := serverLine(false)
 	broken.Mark("a")
-	broken.line.now = func() time.Time { panic("no clock") }
+	broken.lookup = func(string) (string, bool) { panic("no environment") }
+	backwards, _ := serverLine(false)
+	backwards.line.slices = []Slice{{"a", at(5), at(1)}} // which no span can be made of
+	empty, _ := serverLine(false)
+	empty.line.slices = []Slice{{"a", at(1), at(2)}, {"b", at(9), at(3)}}
 	sup := newSupervisorTimeline(lookupIn([]string{telemetryOn}), wallClock)
 	sup.rootCtx = lens.WithTracer(context.Background(), panics.Tracer("x"))
 	sup.root = panickingSpan{}
 	assert.NotPanics(t, func() {
+		broken.Report()
+		backwards.Report()
+		empty.Report()
 		assert.Len(t, sup.ServerEnv("s", ""), 1, "the time is there without a span")
 		sup.ServerReady("s")
 		sup.Finish()
