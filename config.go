@@ -46,6 +46,20 @@ type Config struct {
 	// BaseGroups.
 	Groups GroupResolver
 
+	// Endpoint is where the otlp exporter sends, ENDPOINT, in the forms of
+	// OTEL_EXPORTER_OTLP_ENDPOINT; Protocol is "grpc" or "http/protobuf",
+	// PROTOCOL; Headers go with every request, HEADERS, as "key=value" pairs
+	// separated by commas, values percent-encoded. With an Endpoint none of the
+	// OTEL_EXPORTER_OTLP_* variables has a part in the export, so that what
+	// they say for another product neither changes it nor leaks to it. Empty
+	// means those variables.
+	Endpoint string
+	Protocol string
+	Headers  string // never shown
+
+	// RuntimeMetrics adds the metrics of the Go runtime, RUNTIME_METRICS, false.
+	RuntimeMetrics bool
+
 	// ExporterFile is where the console exporter writes, EXPORTER_FILE. The
 	// file is appended to. Empty means standard output.
 	ExporterFile string
@@ -288,8 +302,8 @@ func (c Config) from(key string) string {
 
 // String returns every setting on one line, each with the variable that it
 // came from, "default", or "code" when the program changed it. It holds no
-// secret: lens reads headers and keys from the standard OTEL_* variables only,
-// and those are not part of a Config.
+// secret: of headers it says only whether there are any, and user-info in an
+// endpoint, which set-up refuses, is left out.
 func (c Config) String() string {
 	def := DefaultConfig()
 	parts := make([]string, 0, 24)

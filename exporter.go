@@ -4,128 +4,327 @@ package lens
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
-	"go.opentelemetry.io/otel/attribute"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/nemo-lens/lens/internal/batch"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/logpipe"
+	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/provider"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
+	"github.com/nemo-lens/lens/internal/wholeline"
 )
 
-// Version is the version of the library, as in service.version.
-const Version = "0.1.0-dev"
+// plan is everything that a pipeline is built from. Making it starts no
+// goroutine; what it opened is closed again when it cannot be finished.
+type plan struct {
+	traces  *provider.Settings // each is nil when its signal is off
+	metrics *metricpipe.Settings
+	logs    *logpipe.Settings
 
-// settings resolves everything that a pipeline needs. It starts no goroutine;
-// what it opens is closed again when it fails.
-func (o *options) settings(ctx context.Context, cfg Config, runID string) (provider.Settings, func() error, error) {
-	s := provider.Settings{Log: log(), IDs: identity.NewIDGenerator(), Processors: append([]SpanProcessor{scopedAttributes{}}, o.processors...)}
-	env := os.LookupEnv
+	o      *options
+	cfg    Config
+	env    otelenv.Lookup
+	output *wholeline.Writer // of the console exporters, opened at the first need
+	where  string
+	opened []func() error // to be closed in the reverse order
+}
 
-	chosen, warnings := otelenv.ParseSampler(env)
-	s.Sampler = chosen.SDK()
-	if cfg.SamplerEnabled {
-		s.Sampler = sampler.NewSampler(o.rank, cfg.ExportSampleRate, s.Sampler)
-	}
-	limits, more := otelenv.ParseSpanLimits(env)
-	s.Limits, warnings = limits, append(warnings, more...)
-	queue, more := otelenv.ParseBatch(env)
-	warnings = append(warnings, more...)
-	s.Batch = batch.Config{
-		QueueSize: first(cfg.QueueSize, queue.MaxQueueSize), BatchSize: first(cfg.BatchSize, queue.MaxExportBatchSize),
-		Delay: first(cfg.BatchDelay, queue.ScheduleDelay), ExportTimeout: queue.ExportTimeout,
-		MaxWait: cfg.QueueWait, Block: cfg.BlockOnFullQueue,
-	}
-	inherited, more := otelenv.ResourceAttributes(env)
-	warnings = append(warnings, more...)
+func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
+	p := &plan{o: o, cfg: cfg, env: os.LookupEnv}
+	defer func() {
+		if err != nil {
+			_ = p.close()
+		}
+	}()
+	inherited, warnings := otelenv.ResourceAttributes(p.env)
+	warn(warnings)
 	detected, detectWarnings := detect.Detect(detect.Options{})
 	for _, w := range detectWarnings {
-		warnings = append(warnings, otelenv.Warning(w))
+		log().Warn(string(w), string(w))
 	}
-	s.Resource = o.resource(cfg, runID, inherited, detected)
+	res := o.resource(cfg, runID, inherited, detected)
+	if cfg.TracesEnabled {
+		if err := p.planTraces(ctx, res); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.MetricsEnabled {
+		if err := p.planMetrics(ctx, res); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.LogsEnabled {
+		if err := p.planLogs(ctx, res); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
 
-	name := cfg.Exporter
-	if cfg.sources["EXPORTER"] == "" && name == exporterOTLP {
-		fromOTel, more := otelenv.ParseExporter(otelenv.Traces, env)
-		warnings = append(warnings, more...)
+// close closes what the exporters were given to write to.
+func (p *plan) close() error {
+	var errs []error
+	for i := len(p.opened) - 1; i >= 0; i-- {
+		errs = append(errs, p.opened[i]())
+	}
+	p.opened = nil
+	return errors.Join(errs...)
+}
+
+// endpoint describes where the signals go, once when they go to one place.
+func (p *plan) endpoint() string {
+	var places []string
+	for _, signal := range []struct {
+		name, endpoint string
+		planned        bool
+	}{
+		{"traces", endpointOf(p.traces), p.traces != nil},
+		{"metrics", metricEndpoint(p.metrics), p.metrics != nil},
+		{"logs", logEndpoint(p.logs), p.logs != nil},
+	} {
+		if !signal.planned || signal.endpoint == "" {
+			continue
+		}
+		if len(places) > 0 && strings.HasSuffix(places[0], signal.endpoint) {
+			continue
+		}
+		if len(places) > 0 {
+			signal.endpoint = signal.name + " to " + signal.endpoint
+		}
+		places = append(places, signal.endpoint)
+	}
+	return strings.Join(places, ", ")
+}
+
+func endpointOf(s *provider.Settings) string {
+	if s == nil {
+		return ""
+	}
+	return s.Endpoint
+}
+
+func metricEndpoint(s *metricpipe.Settings) string {
+	if s == nil {
+		return ""
+	}
+	return s.Endpoint
+}
+
+func logEndpoint(s *logpipe.Settings) string {
+	if s == nil {
+		return ""
+	}
+	return s.Endpoint
+}
+
+func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
+	s := &provider.Settings{
+		Log: log(), Resource: res, IDs: identity.NewIDGenerator(),
+		Processors: append([]SpanProcessor{scopedAttributes{}}, p.o.processors...),
+	}
+	chosen, warnings := otelenv.ParseSampler(p.env)
+	s.Sampler = chosen.SDK()
+	if p.cfg.SamplerEnabled {
+		s.Sampler = sampler.NewSampler(p.o.rank, p.cfg.ExportSampleRate, s.Sampler)
+	}
+	limits, more := otelenv.ParseSpanLimits(p.env)
+	s.Limits, warnings = limits, append(warnings, more...)
+	queue, more := otelenv.ParseBatch(p.env)
+	warn(append(warnings, more...))
+	s.Batch = batch.Config{
+		QueueSize: first(p.cfg.QueueSize, queue.MaxQueueSize), BatchSize: first(p.cfg.BatchSize, queue.MaxExportBatchSize),
+		Delay: first(p.cfg.BatchDelay, queue.ScheduleDelay), ExportTimeout: queue.ExportTimeout,
+		MaxWait: p.cfg.QueueWait, Block: p.cfg.BlockOnFullQueue,
+	}
+	p.traces = s
+	if p.o.exporter != nil {
+		s.Exporter, s.Endpoint = p.o.exporter, fmt.Sprintf("the program's %T", p.o.exporter)
+		return nil
+	}
+	var err error
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, builders[sdktrace.SpanExporter]{
+		console: console.NewSpanExporter,
+		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o) },
+	})
+	return err
+}
+
+func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
+	s := &metricpipe.Settings{Log: log(), Resource: res, Readers: p.o.readers}
+	interval, warnings := otelenv.MetricInterval(p.env)
+	timeout, more := otelenv.MetricTimeout(p.env)
+	warnings = append(warnings, more...)
+	temporality, more := otelenv.TemporalityPreference(p.env)
+	warnings = append(warnings, more...)
+	aggregation, more := otelenv.HistogramAggregation(p.env)
+	warn(append(warnings, more...))
+	s.Interval, s.Timeout = interval, timeout
+	p.metrics = s
+	if p.ownPlaceForSpans(otelenv.Metrics) {
+		return nil
+	}
+	var err error
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, builders[sdkmetric.Exporter]{
+		console: func(w io.Writer) (sdkmetric.Exporter, error) { return console.NewMetricExporter(w) },
+		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
+			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
+		},
+	})
+	return err
+}
+
+func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
+	queue, warnings := otelenv.ParseLogBatch(p.env)
+	warn(warnings)
+	s := &logpipe.Settings{Log: log(), Resource: res, Batch: logpipe.Config{
+		QueueSize: queue.MaxQueueSize, BatchSize: queue.MaxExportBatchSize,
+		Delay: queue.ScheduleDelay, ExportTimeout: queue.ExportTimeout, Block: p.cfg.BlockOnFullQueue,
+	}}
+	p.logs = s
+	if p.ownPlaceForSpans(otelenv.Logs) {
+		return nil
+	}
+	var err error
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, builders[sdklog.Exporter]{
+		console: console.NewLogExporter,
+		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
+	})
+	return err
+}
+
+// ownPlaceForSpans reports whether a signal has nowhere to go because the
+// program takes the spans itself and nobody has named a place for the signal:
+// a test with an exporter in memory must not call a collector.
+func (p *plan) ownPlaceForSpans(signal otelenv.Signal) bool {
+	if p.o.exporter == nil || p.cfg.Exporter != exporterOTLP || p.cfg.sources["EXPORTER"] != "" || p.cfg.Endpoint != "" {
+		return false
+	}
+	named, _ := otelenv.ParseExporter(signal, p.env)
+	for _, variable := range signal.EndpointVariables() {
+		if text, _ := p.env(variable); text != "" {
+			return false
+		}
+	}
+	return named == ""
+}
+
+type builders[E any] struct {
+	console func(io.Writer) (E, error)
+	otlp    func(otelenv.OTLP) (E, error)
+}
+
+// exporterFor builds the exporter of one signal; it is nil for "none".
+func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (exporter E, endpoint string, err error) {
+	name := p.cfg.Exporter
+	if p.cfg.sources["EXPORTER"] == "" && name == exporterOTLP {
+		fromOTel, warnings := otelenv.ParseExporter(signal, p.env)
+		warn(warnings)
 		name = first(fromOTel, name)
 	}
+	switch name {
+	case exporterConsole:
+		w, where, err := p.console()
+		if err != nil {
+			return exporter, "", err
+		}
+		exporter, err = build.console(w)
+		if err != nil {
+			return exporter, "", fmt.Errorf("lens: console exporter of %s: %w", signal, err)
+		}
+		return exporter, "console (" + where + ")", nil
+	case exporterOTLP:
+		resolved, err := p.otlp(signal)
+		if err != nil {
+			return exporter, "", err
+		}
+		exporter, err = build.otlp(resolved)
+		return exporter, otlp.Describe(resolved), err
+	}
+	return exporter, exporterNone, nil
+}
+
+// otlp resolves where a signal goes. What the program or lens's own variables
+// say stands alone: the standard variables of another product have no part in
+// it, and its keys are not sent there.
+func (p *plan) otlp(signal otelenv.Signal) (otelenv.OTLP, error) {
+	if p.cfg.Endpoint != "" {
+		protocol := otelenv.GRPC
+		if p.cfg.Protocol != "" && p.cfg.Protocol != string(otelenv.GRPC) {
+			protocol = otelenv.HTTPProtobuf
+		}
+		list, warnings := otelenv.ParseHeaders("headers"+p.cfg.from("HEADERS"), p.cfg.Headers, protocol)
+		warn(warnings)
+		headers := make(map[string]string, len(list))
+		for _, h := range list {
+			headers[h.Key] = h.Value
+		}
+		resolved, warnings, err := otelenv.Explicit(signal, p.cfg.Protocol, p.cfg.Endpoint, nil, headers)
+		warn(warnings)
+		if err != nil {
+			return resolved, fmt.Errorf("lens: endpoint%s: %w", p.cfg.from("ENDPOINT"), err)
+		}
+		return resolved, nil
+	}
+	env := p.env
+	if p.cfg.Protocol != "" || p.cfg.Headers != "" {
+		env = p.shadowed(signal)
+	}
+	resolved, warnings, err := otelenv.ParseOTLP(signal, env)
 	warn(warnings)
+	return resolved, err
+}
+
+// shadowed puts lens's own protocol and headers before the standard ones.
+func (p *plan) shadowed(signal otelenv.Signal) otelenv.Lookup {
+	own := map[string]string{}
+	prefix := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(string(signal)) + "_"
+	if p.cfg.Protocol != "" {
+		own[prefix+"PROTOCOL"] = p.cfg.Protocol
+	}
+	if p.cfg.Headers != "" {
+		own[prefix+"HEADERS"] = p.cfg.Headers
+	}
+	return func(name string) (string, bool) {
+		if text, ok := own[name]; ok {
+			return text, true
+		}
+		return p.env(name)
+	}
+}
+
+// console opens what the console exporters write to, one for all signals.
+func (p *plan) console() (io.Writer, string, error) {
+	if p.output != nil {
+		return p.output, p.where, nil
+	}
 	switch {
-	case o.exporter != nil:
-		s.Exporter, s.Endpoint = o.exporter, fmt.Sprintf("the program's %T", o.exporter)
-	case name == exporterConsole:
-		w, closeFile, where, err := o.consoleOutput(cfg)
-		if err != nil {
-			return s, nil, err
-		}
-		s.Endpoint = "console (" + where + ")"
-		s.Exporter, err = console.NewSpanExporter(w)
-		if err != nil {
-			_ = closeFile()
-			return s, nil, fmt.Errorf("lens: console exporter: %w", err)
-		}
-		return s, closeFile, nil
-	case name == exporterOTLP:
-		resolved, more, err := otelenv.ParseOTLP(otelenv.Traces, env)
-		warn(more)
-		if err != nil {
-			return s, nil, err
-		}
-		s.Endpoint = otlp.Describe(resolved)
-		s.Exporter, err = otlp.NewTraceExporter(ctx, resolved)
-		if err != nil {
-			return s, nil, err
-		}
+	case p.o.consoleWriter != nil:
+		p.output, p.where = wholeline.New(p.o.consoleWriter), "the program's writer"
+	case p.cfg.ExporterFile == "":
+		p.output, p.where = wholeline.New(os.Stdout), "standard output"
 	default:
-		s.Endpoint = exporterNone
-	}
-	return s, nil, nil
-}
-
-func (o *options) consoleOutput(cfg Config) (w io.Writer, closeFile func() error, where string, err error) {
-	none := func() error { return nil }
-	switch {
-	case o.consoleWriter != nil:
-		return o.consoleWriter, none, "the program's writer", nil
-	case cfg.ExporterFile == "":
-		return os.Stdout, none, "standard output", nil
-	}
-	f, err := os.OpenFile(cfg.ExporterFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, none, "", fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", cfg.from("EXPORTER_FILE"), err)
-	}
-	return f, f.Close, cfg.ExporterFile, nil
-}
-
-// resource puts the attributes together; of two with one key the later wins:
-// the environment, then lens's own, then the program's, then what was detected.
-func (o *options) resource(cfg Config, runID string, inherited, detected []attribute.KeyValue) *resource.Resource {
-	attrs := append([]attribute.KeyValue(nil), resource.Default().Attributes()...)
-	attrs = append(attrs, inherited...)
-	attrs = append(attrs,
-		attribute.String("service.name", cfg.ServiceName), attribute.String("service.version", Version),
-		attribute.Int("dl.rank", o.rank), attribute.Int("dl.world_size", o.worldSize))
-	for _, kv := range []struct{ key, value string }{
-		{"nemo.run.id", runID}, {"service.instance.id", fmt.Sprintf("%s-rank%d", runID, o.rank)},
-		{"nemo.user.id", cfg.User}, {"wandb.entity", cfg.WandbEntity}, {"wandb.project", cfg.WandbProject},
-		{"deployment.environment", first(os.Getenv("DEPLOYMENT_ENV"), os.Getenv("ENVIRONMENT"))},
-	} {
-		if kv.value != "" {
-			attrs = append(attrs, attribute.String(kv.key, kv.value))
+		f, err := os.OpenFile(p.cfg.ExporterFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return nil, "", fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
 		}
+		p.opened = append(p.opened, f.Close)
+		p.output, p.where = wholeline.New(f), p.cfg.ExporterFile
 	}
-	attrs = append(attrs, o.attrs...)
-	attrs = append(attrs, detected...)
-	return resource.NewSchemaless(attrs...)
+	return p.output, p.where, nil
 }
 
 // first returns the first value that is not zero.

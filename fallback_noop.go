@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	otellog "go.opentelemetry.io/otel/log"
+	nooplog "go.opentelemetry.io/otel/log/noop"
+	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 )
@@ -26,6 +30,8 @@ type (
 	SpanExporter = any
 	// SpanProcessor is any in this build.
 	SpanProcessor = any
+	// MetricReader is any in this build.
+	MetricReader = any
 )
 
 // Version is the version of the library.
@@ -142,6 +148,7 @@ func WithRankFromEnv() Option                             { return none }
 func WithResourceAttributes(...attribute.KeyValue) Option { return none }
 func WithSpanExporter(SpanExporter) Option                { return none }
 func WithSpanProcessor(SpanProcessor) Option              { return none }
+func WithMetricReader(MetricReader) Option                { return none }
 func WithExportStrategy(ExportStrategy) Option            { return none }
 func WithLogger(*slog.Logger) Option                      { return none }
 func WithConsoleWriter(io.Writer) Option                  { return none }
@@ -165,7 +172,12 @@ func (h *TelemetryHandle) Endpoint() string                 { return "" }
 func (h *TelemetryHandle) ForceFlush(context.Context) error { return nil }
 func (h *TelemetryHandle) Shutdown(context.Context) error   { return nil }
 func (h *TelemetryHandle) Stats() Stats                     { return Stats{} }
-func (h *TelemetryHandle) OpenSpans() []OpenSpan            { return nil }
+func (h *TelemetryHandle) Meter() metric.Meter              { return noopmetric.Meter{} }
+func (h *TelemetryHandle) MeterProvider() metric.MeterProvider {
+	return noopmetric.NewMeterProvider()
+}
+func (h *TelemetryHandle) LoggerProvider() otellog.LoggerProvider { return nooplog.NewLoggerProvider() }
+func (h *TelemetryHandle) OpenSpans() []OpenSpan                  { return nil }
 
 func (h *TelemetryHandle) RunID() string {
 	if h == nil {
@@ -177,7 +189,13 @@ func (h *TelemetryHandle) RunID() string {
 // Stats is all zeros in this build.
 type Stats struct {
 	Started, Ended, Exported, Dropped, Failed, Queued, Open uint64
+
+	Metrics SignalStats
+	Logs    SignalStats
 }
+
+// SignalStats is all zeros in this build.
+type SignalStats struct{ Exported, Lost, Queued uint64 }
 
 // OpenSpan is a span that has started and not ended.
 type OpenSpan struct {

@@ -7,6 +7,9 @@ import (
 	"reflect"
 
 	"go.opentelemetry.io/otel"
+	otellog "go.opentelemetry.io/otel/log"
+	"go.opentelemetry.io/otel/log/global"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens/internal/otelenv"
@@ -16,33 +19,56 @@ import (
 // all set-ups, so that it can be recognised, and taken back.
 var theSwitch = liveProvider{installed: true}
 
-// installGlobals makes the OTel globals lens's and returns what undoes it.
-func installGlobals(decided *bool) (restore func()) {
-	restoreErrors := log().Install()
-	provider, propagator := otel.GetTracerProvider(), otel.GetTextMapPropagator()
-	install := isDefault(provider) || provider == trace.TracerProvider(theSwitch)
-	if decided != nil {
-		install = *decided
-	} else if !install {
+// installGlobals makes the OTel globals lens's and returns what undoes it. A
+// provider or propagator that the program has installed stays, unless it was
+// decided otherwise.
+func installGlobals(decided *bool, p *pipeline) (restore func()) {
+	undo := []func(){log().Install()}
+	install := func(current any) bool {
+		if decided != nil {
+			return *decided
+		}
+		return isDefault(current)
+	}
+	if before := otel.GetTracerProvider(); p.Pipeline != nil && (before == trace.TracerProvider(theSwitch) || install(before)) {
+		otel.SetTracerProvider(theSwitch)
+		undo = append(undo, func() {
+			if otel.GetTracerProvider() == trace.TracerProvider(theSwitch) {
+				otel.SetTracerProvider(before)
+			}
+		})
+	} else if p.Pipeline != nil && decided == nil {
 		log().Info("lens: the program's own tracer provider stays the global one; WithGlobalProvider(true) replaces it")
 	}
-	if !install {
-		return restoreErrors
+	if before := otel.GetMeterProvider(); p.metrics != nil && install(before) {
+		ours := p.metrics.Provider
+		otel.SetMeterProvider(ours)
+		undo = append(undo, func() {
+			if otel.GetMeterProvider() == metric.MeterProvider(ours) {
+				otel.SetMeterProvider(before)
+			}
+		})
 	}
-	propagators, warnings := otelenv.ParsePropagators(os.LookupEnv)
-	warn(warnings)
-	otel.SetTracerProvider(theSwitch)
-	ownPropagator := !isDefault(propagator)
-	if !ownPropagator {
+	if before := global.GetLoggerProvider(); p.logs != nil && install(before) {
+		ours := p.logs.Provider
+		global.SetLoggerProvider(ours)
+		undo = append(undo, func() {
+			if global.GetLoggerProvider() == otellog.LoggerProvider(ours) {
+				global.SetLoggerProvider(before)
+			}
+		})
+	}
+	// Also with WithGlobalProvider(true) a propagator of the program is its own
+	// choice of formats.
+	if before := otel.GetTextMapPropagator(); isDefault(before) && (decided == nil || *decided) {
+		propagators, warnings := otelenv.ParsePropagators(os.LookupEnv)
+		warn(warnings)
 		otel.SetTextMapPropagator(propagators.TextMap())
+		undo = append(undo, func() { otel.SetTextMapPropagator(before) })
 	}
 	return func() {
-		restoreErrors()
-		if otel.GetTracerProvider() == trace.TracerProvider(theSwitch) {
-			otel.SetTracerProvider(provider)
-		}
-		if !ownPropagator {
-			otel.SetTextMapPropagator(propagator)
+		for _, u := range undo {
+			u()
 		}
 	}
 }
@@ -50,5 +76,9 @@ func installGlobals(decided *bool) (restore func()) {
 // isDefault reports whether a global is the one that OTel starts with.
 func isDefault(v any) bool {
 	t := reflect.TypeOf(v)
-	return t != nil && t.Kind() == reflect.Pointer && t.Elem().PkgPath() == "go.opentelemetry.io/otel/internal/global"
+	if t == nil || t.Kind() != reflect.Pointer {
+		return false
+	}
+	pkg := t.Elem().PkgPath()
+	return pkg == "go.opentelemetry.io/otel/internal/global" || pkg == "go.opentelemetry.io/otel/log/internal/global"
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -21,15 +22,15 @@ import (
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/provider"
 	"github.com/nemo-lens/lens/internal/rankenv"
 )
 
-// SpanExporter and SpanProcessor are the SDK's types. In a build with the tag
+// SpanExporter, SpanProcessor and MetricReader are the SDK's types. In a build with the tag
 // lens_noop they are any, so that callers compile in both.
 type (
 	SpanExporter  = sdktrace.SpanExporter
 	SpanProcessor = sdktrace.SpanProcessor
+	MetricReader  = sdkmetric.Reader
 )
 
 // ErrAlreadySetUp is returned by SetupTelemetry while an earlier enabled
@@ -46,6 +47,7 @@ type options struct {
 	attrs           []attribute.KeyValue
 	exporter        SpanExporter
 	processors      []SpanProcessor
+	readers         []MetricReader
 	strategy        ExportStrategy
 	logger          *slog.Logger
 	consoleWriter   io.Writer
@@ -70,13 +72,22 @@ func WithResourceAttributes(attrs ...attribute.KeyValue) Option {
 	return func(o *options) { o.attrs = append(o.attrs, attrs...) }
 }
 
-// WithSpanExporter exports with e instead of what the configuration names.
+// WithSpanExporter exports spans with e instead of what the configuration
+// names. Metrics and logs then go nowhere unless the configuration or the
+// environment names an exporter or an endpoint for them, or [WithMetricReader]
+// takes them.
 func WithSpanExporter(e SpanExporter) Option { return func(o *options) { o.exporter = e } }
 
 // WithSpanProcessor adds a processor beside the export; it may be given
 // several times.
 func WithSpanProcessor(p SpanProcessor) Option {
 	return func(o *options) { o.processors = append(o.processors, p) }
+}
+
+// WithMetricReader adds a reader of metrics beside the export; it may be given
+// several times. It needs Config.MetricsEnabled.
+func WithMetricReader(r MetricReader) Option {
+	return func(o *options) { o.readers = append(o.readers, r) }
 }
 
 // WithExportStrategy decides with s whether this process exports, whatever
@@ -97,12 +108,6 @@ func WithGlobalProvider(install bool) Option { return func(o *options) { o.globa
 // WithAllowReinit lets a second set-up take the place of the first. It is for
 // tests; the first handle has still to be shut down.
 func WithAllowReinit() Option { return func(o *options) { o.allowReinit = true } }
-
-// pipeline is what the primitives need of a set-up.
-type pipeline struct {
-	*provider.Pipeline
-	lens, helpers trace.Tracer
-}
 
 var (
 	active  atomic.Pointer[pipeline] // of the set-up that exports
@@ -178,28 +183,31 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	if h.timeout <= 0 {
 		h.timeout = DefaultConfig().ShutdownTimeout
 	}
-	if !exports || !cfg.TracesEnabled {
+	if !exports || !(cfg.TracesEnabled || cfg.MetricsEnabled || cfg.LogsEnabled) {
 		SetEnabledSpanGroups()
 		current = h
 		return h, nil
 	}
-	settings, closeFile, err := o.settings(ctx, cfg, runID)
+	plan, err := o.plan(ctx, cfg, runID)
 	if err != nil {
 		return nil, err
 	}
 	// From here on nothing fails.
-	p := &pipeline{Pipeline: provider.New(settings)}
-	p.lens, p.helpers = p.Provider.Tracer(scopeLens), p.Provider.Tracer(scopeHelpers)
-	h.pipeline, h.endpoint, h.closeFile = p, settings.Endpoint, closeFile
-	active.Store(p)
-	h.restore = installGlobals(o.global)
-	if err := useGroups(cfg.Groups, cfg.SpanGroups); err != nil {
+	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
+	active.Store(h.pipeline)
+	h.restore = installGlobals(o.global, h.pipeline)
+	if cfg.RuntimeMetrics && h.pipeline.metrics != nil {
+		startRuntimeMetrics(h.pipeline.metrics.Provider)
+	}
+	if !cfg.TracesEnabled {
+		SetEnabledSpanGroups()
+	} else if err := useGroups(cfg.Groups, cfg.SpanGroups); err != nil {
 		// Validate has resolved the same spec; only a resolver that changes its
 		// mind comes here.
 		log().Warn("span groups", err.Error())
 	}
 	current = h
-	log().Info("lens: telemetry is on", "exporter", settings.Endpoint, "service", cfg.ServiceName,
+	log().Info("lens: telemetry is on", "exporter", h.endpoint, "service", cfg.ServiceName,
 		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())
 	return h, nil
 }
@@ -271,7 +279,8 @@ func (h *TelemetryHandle) Tracer() trace.Tracer {
 	return handleTracer{h: h}
 }
 
-// IsExporting reports whether this process records spans for export.
+// IsExporting reports whether this process exports anything: spans, metrics or
+// logs.
 func (h *TelemetryHandle) IsExporting() bool { return h != nil && h.pipeline != nil }
 
 // RunID returns the id of the run.
@@ -300,7 +309,7 @@ func (h *TelemetryHandle) ForceFlush(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	return h.pipeline.ForceFlush(ctx)
+	return h.pipeline.forceFlush(ctx)
 }
 
 // Shutdown switches every group off, ends the spans that are still open, hands
@@ -318,7 +327,7 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	err := h.pipeline.Shutdown(ctx)
+	err := h.pipeline.shutdown(ctx)
 	h.files.Do(func() {
 		if h.closeFile != nil {
 			h.closeErr = h.closeFile()
@@ -356,23 +365,4 @@ func (h *TelemetryHandle) bounded(ctx context.Context) (context.Context, context
 		}
 	}
 	return context.WithDeadline(base, limit)
-}
-
-// Stats says what became of the spans of a set-up. Started and Ended count
-// every span; of the ended ones, those that are sampled are Exported, Dropped
-// (never given to the exporter), Failed (not taken by the receiver) or Queued.
-type Stats struct {
-	Started, Ended, Exported, Dropped, Failed, Queued, Open uint64
-}
-
-// Stats returns the numbers at this moment.
-func (h *TelemetryHandle) Stats() Stats {
-	if !h.IsExporting() {
-		return Stats{}
-	}
-	c := h.pipeline.Counts()
-	return Stats{
-		Started: h.pipeline.Open.Started(), Ended: h.pipeline.Open.Ended(), Open: uint64(h.pipeline.Open.Len()),
-		Exported: c.Exported, Dropped: c.Dropped, Failed: c.Failed, Queued: c.Queued,
-	}
 }

@@ -20,8 +20,8 @@ var lensTracer = &liveTracer{scope: scopeLens}
 
 // GroupTracerProvider returns a tracer provider whose spans obey the group, to
 // be handed to an instrumentation library: otelhttp, otelgrpc or any other.
-// The gate is read at every start. When the group is off, a start returns its
-// context itself and a span that records nothing.
+// The gate is read at every start. When the group is off, a start returns a span
+// that records nothing, and children below it attach to the caller's span.
 func GroupTracerProvider(group SpanGroup) trace.TracerProvider {
 	return liveProvider{gated: true, group: group}
 }
@@ -57,7 +57,7 @@ type boundTracer struct {
 func (t *liveTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	from := &t.liveProvider
 	if from.gated && !IsSpanGroupEnabled(from.group) {
-		return ctx, off
+		return passOver(ctx)
 	}
 	p := active.Load()
 	if p == nil {
@@ -66,6 +66,9 @@ func (t *liveTracer) Start(ctx context.Context, name string, opts ...trace.SpanS
 			return noop.NewTracerProvider().Tracer(t.scope).Start(ctx, name, opts...)
 		}
 		return otel.GetTracerProvider().Tracer(t.scope, t.opts...).Start(ctx, name, opts...)
+	}
+	if p.Pipeline == nil { // metrics or logs only
+		return noop.NewTracerProvider().Tracer(t.scope).Start(ctx, name, opts...)
 	}
 	bound := t.last.Load()
 	if bound == nil || bound.pipeline != p {
@@ -77,6 +80,19 @@ func (t *liveTracer) Start(ctx context.Context, name string, opts ...trace.SpanS
 		p.Open.SetGroup(span.SpanContext().SpanID(), string(from.group))
 	}
 	return ctx, span
+}
+
+// passOver returns what a switched-off start of a library gets. Libraries look
+// for their span in the context that Start gave them and then set attributes
+// on it and end it, so a recording span of the caller must not be found there;
+// its identity stays, for the header and for children.
+func passOver(ctx context.Context) (context.Context, trace.Span) {
+	current := trace.SpanFromContext(ctx)
+	if !current.IsRecording() {
+		return ctx, off
+	}
+	ctx = trace.ContextWithSpanContext(ctx, current.SpanContext())
+	return ctx, trace.SpanFromContext(ctx)
 }
 
 // handleTracer is the tracer of one handle, which stops with it.

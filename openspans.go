@@ -24,7 +24,7 @@ type OpenSpan struct {
 // OpenSpans returns the sampled spans that are open, earliest start first. The
 // slice is the caller's. Spans that start or end meanwhile may be in it or not.
 func (h *TelemetryHandle) OpenSpans() []OpenSpan {
-	if !h.IsExporting() {
+	if !h.IsExporting() || h.pipeline.Pipeline == nil {
 		return nil
 	}
 	snapshot := h.pipeline.Open.Snapshot()

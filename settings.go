@@ -33,6 +33,10 @@ func settings() []setting {
 		boolSetting("LOGS_ENABLED", func(c *Config) *bool { return &c.LogsEnabled }),
 		stringSetting("SPAN_GROUPS", func(c *Config) *string { return &c.SpanGroups }),
 		stringSetting("EXPORTER", func(c *Config) *string { return &c.Exporter }),
+		endpointSetting("ENDPOINT", func(c *Config) *string { return &c.Endpoint }),
+		stringSetting("PROTOCOL", func(c *Config) *string { return &c.Protocol }),
+		secretSetting("HEADERS", func(c *Config) *string { return &c.Headers }),
+		boolSetting("RUNTIME_METRICS", func(c *Config) *bool { return &c.RuntimeMetrics }),
 		stringSetting("EXPORTER_FILE", func(c *Config) *string { return &c.ExporterFile }),
 		stringSetting("RUN_ID", func(c *Config) *string { return &c.RunID }),
 		stringSetting("USER_ID", func(c *Config) *string { return &c.User }),
@@ -92,6 +96,32 @@ func stringSetting(key string, field func(*Config) *string) setting {
 	return setting{key: key,
 		parse: func(c *Config, text string) error { *field(c) = text; return nil },
 		show:  func(c *Config) string { return strconv.Quote(*field(c)) },
+	}
+}
+
+// endpointSetting does not show user-info, which may hold a password.
+func endpointSetting(key string, field func(*Config) *string) setting {
+	s := stringSetting(key, field)
+	s.show = func(c *Config) string {
+		text := *field(c)
+		if at := strings.LastIndexByte(text, '@'); at >= 0 {
+			text = redacted + text[at:]
+		}
+		return strconv.Quote(text)
+	}
+	return s
+}
+
+// secretSetting never shows the text.
+func secretSetting(key string, field func(*Config) *string) setting {
+	return setting{key: key,
+		parse: func(c *Config, text string) error { *field(c) = text; return nil },
+		show: func(c *Config) string {
+			if *field(c) == "" {
+				return `""`
+			}
+			return redacted
+		},
 	}
 }
 

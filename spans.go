@@ -133,7 +133,7 @@ func startSpan(ctx context.Context, scope string, group SpanGroup, name string, 
 	if len(attrs) > 0 {
 		span.SetAttributes(attrs...)
 	}
-	if p != nil && group != "" {
+	if p != nil && p.Pipeline != nil && group != "" {
 		p.Open.SetGroup(span.SpanContext().SpanID(), string(group))
 	}
 	return ctx, span

@@ -1,0 +1,36 @@
+//go:build !lens_noop
+
+package lens
+
+import (
+	"fmt"
+	"os"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// Version is the version of the library, as in service.version.
+const Version = "0.1.0-dev"
+
+// resource puts the attributes together; of two with one key the later wins:
+// the environment, then lens's own, then the program's, then what was detected.
+func (o *options) resource(cfg Config, runID string, inherited, detected []attribute.KeyValue) *resource.Resource {
+	attrs := append([]attribute.KeyValue(nil), resource.Default().Attributes()...)
+	attrs = append(attrs, inherited...)
+	attrs = append(attrs,
+		attribute.String("service.name", cfg.ServiceName), attribute.String("service.version", Version),
+		attribute.Int("dl.rank", o.rank), attribute.Int("dl.world_size", o.worldSize))
+	for _, kv := range []struct{ key, value string }{
+		{"nemo.run.id", runID}, {"service.instance.id", fmt.Sprintf("%s-rank%d", runID, o.rank)},
+		{"nemo.user.id", cfg.User}, {"wandb.entity", cfg.WandbEntity}, {"wandb.project", cfg.WandbProject},
+		{"deployment.environment", first(os.Getenv("DEPLOYMENT_ENV"), os.Getenv("ENVIRONMENT"))},
+	} {
+		if kv.value != "" {
+			attrs = append(attrs, attribute.String(kv.key, kv.value))
+		}
+	}
+	attrs = append(attrs, o.attrs...)
+	attrs = append(attrs, detected...)
+	return resource.NewSchemaless(attrs...)
+}

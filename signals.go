@@ -1,0 +1,98 @@
+//go:build !lens_noop
+
+package lens
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/logpipe"
+	"github.com/nemo-lens/lens/internal/metricpipe"
+	"github.com/nemo-lens/lens/internal/provider"
+)
+
+// pipeline is what a set-up has built; a signal that is off is nil.
+type pipeline struct {
+	*provider.Pipeline
+	metrics *metricpipe.Pipeline
+	logs    *logpipe.Pipeline
+
+	lens, helpers trace.Tracer // never nil
+}
+
+// build starts what the plan says. It cannot fail.
+func (p *plan) build() *pipeline {
+	built := new(pipeline)
+	if p.metrics != nil {
+		built.metrics = metricpipe.New(*p.metrics)
+	}
+	if p.traces != nil {
+		if built.metrics != nil {
+			p.traces.Exporter = timed(p.traces.Exporter, built.metrics.Provider)
+		}
+		built.Pipeline = provider.New(*p.traces)
+		built.lens, built.helpers = built.Provider.Tracer(scopeLens), built.Provider.Tracer(scopeHelpers)
+	} else {
+		built.lens, built.helpers = noop.Tracer{}, noop.Tracer{}
+	}
+	if p.logs != nil {
+		built.logs = logpipe.New(*p.logs)
+	}
+	if built.metrics != nil {
+		built.reportHealth()
+	}
+	return built
+}
+
+// ending is one of the pipelines, by what can be done with it.
+type ending struct{ flush, shutdown func(context.Context) error }
+
+// signals are those that are on, in the order in which they end: the metrics
+// after the spans that they count.
+func (p *pipeline) signals() []ending {
+	var list []ending
+	if p.Pipeline != nil {
+		list = append(list, ending{p.Pipeline.ForceFlush, p.Pipeline.Shutdown})
+	}
+	if p.metrics != nil {
+		list = append(list, ending{p.metrics.ForceFlush, p.metrics.Shutdown})
+	}
+	if p.logs != nil {
+		list = append(list, ending{p.logs.ForceFlush, p.logs.Shutdown})
+	}
+	return list
+}
+
+func (p *pipeline) forceFlush(ctx context.Context) error {
+	signals := p.signals()
+	var errs []error
+	for i, s := range signals {
+		errs = append(errs, withShare(ctx, len(signals)-i, s.flush))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *pipeline) shutdown(ctx context.Context) error {
+	signals := p.signals()
+	var errs []error
+	for i, s := range signals {
+		errs = append(errs, withShare(ctx, len(signals)-i, s.shutdown))
+	}
+	return errors.Join(errs...)
+}
+
+// withShare gives f its part of the time that is left, so that a receiver that
+// does not answer costs the other signals nothing of theirs; what f does not
+// use is there for those after it.
+func withShare(ctx context.Context, left int, f func(context.Context) error) error {
+	if deadline, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+	}
+	return f(ctx)
+}
