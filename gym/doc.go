@@ -22,6 +22,11 @@
 // "per_rollout" adds what happens inside, "all" is everything that is
 // registered in the process. Gates are read at every call.
 //
+// The start-up of a run is a trace of its own: see [SupervisorTimeline] and
+// [ServerTimeline]. A program that sets lens up itself gives [InitTelemetry] its
+// handle with [WithTelemetry], and resolves its groups against
+// [lens.DefaultRegistry].
+//
 // # When telemetry is off
 //
 // Nothing is started, no variable is written, and each wrapper costs one look
@@ -39,9 +44,10 @@
 // form is this package's own and no parity is claimed: the variables of
 // event_loop_*, memory_sampling_* and gpu_sampling_* follow the pattern of the
 // others; nv.dl.world_size is the companion of nv.dl.rank; gym.sandbox.active
-// moves in [SandboxTracker.Start] and [SandboxTracker.Stop]; an endpoint fails when it
-// panics or answers with 500 and above, because a handler of net/http raises
-// nothing.
+// moves in [SandboxTracker.Start] and [SandboxTracker.Stop]; an endpoint fails
+// when it panics or answers with 500 and above, because a handler of net/http
+// raises nothing.
 //
-// Everything exported is safe for concurrent use.
+// Everything exported is safe for concurrent use; a configuration is a plain
+// value.
 package gym

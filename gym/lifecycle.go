@@ -214,7 +214,7 @@ func lensConfig() (lens.Config, error) {
 
 func (t *telemetry) useMetrics() {
 	if t.handle.IsExporting() {
-		t.meter, t.meters = handleMeter(t.handle), handleMeterProvider(t.handle)
+		t.meter, t.meters = t.handle.Meter(), t.handle.MeterProvider()
 		t.metrics.Store(exportsMetrics(t.meters))
 	}
 }

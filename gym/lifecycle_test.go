@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
@@ -301,8 +302,65 @@ func TestLifecycle45LogBridge(t *testing.T) {
 	require.NotNil(t, InitTelemetry(quietly()))
 }
 
+// The real bridge: what the default logger says goes where it went and to the
+// console exporter, with the trace of its context.
+func TestLifecycle45RealLogBridge(t *testing.T) {
+	on(t, "NEMO_GYM_OTEL_LOGS_ENABLED=1", "NEMO_GYM_OTEL_EXPORTER=console", "NEMO_GYM_OTEL_METRICS_ENABLED=0")
+	var kept, exported lockedBuffer
+	captureLog(t, &kept)
+	before := slog.Default()
+	require.NotNil(t, InitTelemetry(quietly(lens.WithConsoleWriter(&exported))))
+	ctx, span := lens.ManagedSpan(context.Background(), Rollout, "x")
+	slog.InfoContext(ctx, "a record", "n", 7)
+	span.End()
+	ShutdownTelemetry(0)
+	assert.Same(t, before, slog.Default())
+	assert.Contains(t, kept.String(), "a record")
+	var record string
+	for line := range strings.Lines(exported.String()) {
+		if strings.Contains(line, "a record") {
+			record += line
+		}
+	}
+	assert.Equal(t, 1, strings.Count(record, "\n"), exported.String())
+	assert.Contains(t, record, span.SpanContext().TraceID().String())
+}
+
 func TestLifecycleMetrics(t *testing.T) {
-	on(t, "NEMO_LENS_METRICS_ENABLED=0")
-	require.NotNil(t, InitTelemetry(quietly()))
+	for _, env := range []string{"NEMO_LENS_METRICS_ENABLED=0", "NEMO_GYM_OTEL_METRICS_ENABLED=off"} {
+		on(t, env)
+		require.NotNil(t, InitTelemetry(quietly()))
+		assert.False(t, IsMetricsExporterActive(), env)
+	}
+	on(t, "NEMO_GYM_OTEL_TRACES_ENABLED=0") // metrics alone
+	reader := sdkmetric.NewManualReader()
+	require.NotNil(t, InitTelemetry(WithServerName("agent"), quietly(lens.WithMetricReader(reader))))
+	assert.True(t, IsMetricsExporterActive())
+	RecordActiveServers(3)
+	assert.Equal(t, map[string]float64{"": 3}, (&readings{t, reader}).values("gym.servers.active"))
+	assert.False(t, lens.IsSpanGroupEnabled(Server))
+	ShutdownTelemetry(0)
 	assert.False(t, IsMetricsExporterActive())
+	RecordActiveServers(4)
+}
+
+// A borrowed set-up has metrics when it exports them.
+func TestLifecycle41BorrowedMetrics(t *testing.T) {
+	for _, enabled := range []bool{true, false} {
+		on(t)
+		captureLog(t, io.Discard)
+		cfg := lens.DefaultConfig()
+		cfg.Enabled, cfg.Exporter, cfg.Groups, cfg.MetricsEnabled = true, "none", lens.DefaultRegistry, enabled
+		reader := sdkmetric.NewManualReader()
+		owner, err := lens.SetupTelemetry(context.Background(), cfg, lens.WithLogger(textLogger(io.Discard)), lens.WithMetricReader(reader))
+		require.NoError(t, err)
+		assert.Same(t, owner, InitTelemetry(WithTelemetry(owner)))
+		assert.Equal(t, enabled, IsMetricsExporterActive())
+		RecordActiveServers(3)
+		ShutdownTelemetry(0)
+		if enabled {
+			assert.Equal(t, map[string]float64{"": 3}, (&readings{t, reader}).values("gym.servers.active"))
+		}
+		require.NoError(t, owner.Shutdown(context.Background()))
+	}
 }

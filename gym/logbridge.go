@@ -7,6 +7,8 @@ import (
 	"log"
 	"log/slog"
 
+	"go.opentelemetry.io/otel/log/noop"
+
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/lenslog"
 )
@@ -14,9 +16,9 @@ import (
 // installLogBridge lets the records of the default logger be exported, beside
 // where they go already. It is a variable for the tests.
 var installLogBridge = func(h *lens.TelemetryHandle) (remove func(), err error) {
-	provider := handleLoggerProvider(h)
-	if provider == nil {
-		return nil, errors.New("there is no logger provider")
+	provider := h.LoggerProvider()
+	if _, nothing := provider.(noop.LoggerProvider); nothing {
+		return nil, errors.New("there is no exporter for them")
 	}
 	before, out, flags := slog.Default(), log.Writer(), log.Flags()
 	bridge := slog.New(lenslog.Tee(nil, provider))
