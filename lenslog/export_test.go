@@ -6,11 +6,13 @@ import (
 	stdlog "log"
 	"log/slog"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/log/noop"
@@ -212,6 +214,22 @@ func TestMarkedContextIsNotExported(t *testing.T) {
 		t.Error(err)
 	}
 	wantBodies(t, m)
+}
+
+// What OpenTelemetry logs about itself, in a program that has given it its logger.
+func TestPlumbingIsNotExported(t *testing.T) {
+	t.Parallel()
+	m, p := inMemory()
+	h := NewExportHandler(p)
+	for range 2 { // looked up, and known
+		for name, f := range map[string]any{"otel": otel.Handle, "sdk": sdklog.NewBatchProcessor, "mine": TestPlumbingIsNotExported} {
+			pc := reflect.ValueOf(f).Pointer() + 1
+			if err := h.Handle(t.Context(), slog.NewRecord(time.Now(), slog.LevelError, name, pc)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	wantBodies(t, m, "mine", "mine")
 }
 
 func TestTee(t *testing.T) {

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/slogtest"
 	"time"
@@ -132,15 +132,36 @@ func (h hiding) WithGroup(g string) slog.Handler      { return hiding{h.Handler.
 func TestDerivedLoggersAreIndependent(t *testing.T) {
 	t.Parallel()
 	var buf bytes.Buffer
-	base := slog.New(NewHandler(slog.NewTextHandler(&buf, nil))).WithGroup("g").With("a", 1)
+	base := slog.New(NewHandler(slog.NewTextHandler(&buf, nil))).WithGroup("g")
+	for range 5 { // so that there is room behind the attributes
+		base = base.With("a", 1)
+	}
 	one, two := base.With("b", 1), base.With("c", 2)
 	one.InfoContext(spanCtx, "one")
 	two.InfoContext(spanCtx, "two")
 	base.InfoContext(spanCtx, "base")
 	got := buf.String()
-	for _, want := range []string{"msg=one g.a=1 g.b=1 trace_id=", "msg=two g.a=1 g.c=2 trace_id=", "msg=base g.a=1 trace_id="} {
+	as := strings.Repeat(" g.a=1", 5)
+	for _, want := range []string{"msg=one" + as + " g.b=1 trace_id=", "msg=two" + as + " g.c=2 trace_id=", "msg=base" + as + " trace_id="} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+
+	// Nor do their records, which are made at the same time.
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 200 {
+				base.InfoContext(spanCtx, "many", "i", i, "again", i)
+			}
+		})
+	}
+	wg.Wait()
+	for line := range strings.Lines(buf.String()) {
+		_, i, _ := strings.Cut(line, " g.i=")
+		if strings.Contains(line, "msg=many") && i[:1] != i[len("0 g.again="):][:1] {
+			t.Fatalf("mixed: %s", line)
 		}
 	}
 }
@@ -179,18 +200,22 @@ func (h spanning) WithGroup(g string) slog.Handler               { return spanni
 func TestRecordIsNotChanged(t *testing.T) {
 	t.Parallel()
 	r := slog.NewRecord(time.Now(), slog.LevelInfo, "hi", 0)
-	for i := range 8 {
+	for i := range 10 { // so that there is room behind them
 		r.AddAttrs(slog.Int(string(rune('a'+i)), i))
 	}
 	before := attrsOf(r)
+	var buf bytes.Buffer
 	for range 2 {
-		if err := NewHandler(slog.NewTextHandler(io.Discard, nil)).Handle(spanCtx, r); err != nil {
+		if err := NewHandler(slog.NewTextHandler(&buf, nil)).Handle(spanCtx, r); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r.AddAttrs(slog.Int("z", 1))
-	if got := attrsOf(r); !slices.EqualFunc(got[:8], before, slog.Attr.Equal) || len(got) != 9 {
+	if got := attrsOf(r); !slices.EqualFunc(got[:10], before, slog.Attr.Equal) || len(got) != 11 {
 		t.Errorf("attributes %v", got)
+	}
+	if strings.Contains(buf.String(), "BUG") { // slog's word for a shared record that was written to
+		t.Errorf("%s", buf.String())
 	}
 }
 

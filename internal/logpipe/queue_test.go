@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 )
 
@@ -83,23 +85,29 @@ func TestRecordIsCopied(t *testing.T) {
 	t.Parallel()
 	exp := &exporter{}
 	p := New(Settings{Exporter: exp, Processors: []sdklog.Processor{vandal{}}})
-	emit(t.Context(), p, 1)
+	var r log.Record
+	for i := range 10 { // more than a record holds in itself
+		r.AddAttributes(attribute.Int(strconv.Itoa(i), i))
+	}
+	p.Provider.Logger("test").Emit(t.Context(), r)
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := exp.records()[0].Body().AsString(); got != "record 0" {
-		t.Errorf("body %q", got)
-	}
+	exp.records()[0].WalkAttributes(func(kv attribute.KeyValue) bool {
+		if strconv.Itoa(int(kv.Value.AsInt64())) != string(kv.Key) {
+			t.Errorf("%s is %v", kv.Key, kv.Value)
+		}
+		return true
+	})
 }
 
 type vandal struct{}
 
 func (vandal) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
 func (vandal) OnEmit(_ context.Context, r *sdklog.Record) error {
-	r.SetBody(r.Body())
-	r.SetAttributes()
-	var zero sdklog.Record
-	*r = zero
+	for i := range 10 {
+		r.AddAttributes(attribute.Int(strconv.Itoa(i), 99))
+	}
 	return nil
 }
 func (vandal) Shutdown(context.Context) error   { return nil }
