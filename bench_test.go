@@ -4,6 +4,7 @@ package lens
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"runtime/trace"
@@ -22,6 +23,48 @@ var (
 	bits      atomic.Uint64
 	sinkAttrs []attribute.KeyValue
 )
+
+// bareGate is what the gate is held to: one function that loads an atomic word
+// and tests a bit of it.
+//
+//go:noinline
+func bareGate(g SpanGroup) bool { return bits.Load()>>(len(g)&63)&1 != 0 }
+
+// BenchmarkGate compares one call of the gate with one call of bareGate, for
+// the same names: a group that is on, one that is off and has the length and
+// all but the last byte of one that is on, and one whose length no group has.
+// The last is answered where it is asked, without a call.
+func BenchmarkGate(b *testing.B) {
+	const hit, nearMiss, miss SpanGroup = "group_000", "group_00x", "step"
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			sinkBool = bareGate(hit)
+		}
+	})
+	for _, n := range []int{1, 8, 64, 256} {
+		gs := make([]SpanGroup, n)
+		for i := range gs {
+			gs[i] = SpanGroup(fmt.Sprintf("group_%03d", i))
+		}
+		SetEnabledSpanGroups(gs...)
+		b.Run(fmt.Sprintf("hit/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				sinkBool = IsSpanGroupEnabled(hit)
+			}
+		})
+		b.Run(fmt.Sprintf("near miss/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				sinkBool = IsSpanGroupEnabled(nearMiss)
+			}
+		})
+		b.Run(fmt.Sprintf("miss/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				sinkBool = IsSpanGroupEnabled(miss)
+			}
+		})
+	}
+	SetEnabledSpanGroups()
+}
 
 func BenchmarkBaseline(b *testing.B) {
 	ctx := context.Background()

@@ -300,27 +300,6 @@ func TestVectorsState(t *testing.T) {
 
 var sinkBool bool
 
-func BenchmarkGate(b *testing.B) {
-	for _, n := range []int{1, 8, 64, 256} {
-		gs := make([]SpanGroup, n)
-		for i := range gs {
-			gs[i] = SpanGroup(fmt.Sprintf("group_%03d", i))
-		}
-		SetEnabledSpanGroups(gs...)
-		b.Run(fmt.Sprintf("hit/%d", n), func(b *testing.B) {
-			for b.Loop() {
-				sinkBool = IsSpanGroupEnabled("group_000")
-			}
-		})
-		b.Run(fmt.Sprintf("miss/%d", n), func(b *testing.B) {
-			for b.Loop() {
-				sinkBool = IsSpanGroupEnabled("optimizer")
-			}
-		})
-	}
-	SetEnabledSpanGroups()
-}
-
 func BenchmarkOffManagedSpan(b *testing.B) {
 	ctx := context.Background()
 	b.ReportAllocs()

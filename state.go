@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/nemo-lens/lens/internal/frozen"
 )
 
-// enabled is the set that every gate reads. Writers hold groups.mu.
-var enabled atomic.Pointer[frozen.Set]
+// enabled is the set that every gate reads, never nil. Writers hold groups.mu.
+var enabled = frozen.NewPointer(frozen.New(nil))
 
 // groups is what the enabled set was made from.
 var groups struct {
@@ -29,8 +28,7 @@ var groups struct {
 // false for every group before [SetupTelemetry]. It takes no lock, allocates
 // nothing, and is safe anywhere.
 func IsSpanGroupEnabled(g SpanGroup) bool {
-	s := enabled.Load()
-	return s.MayHave(len(g)) && s.Has(string(g))
+	return enabled.MayHave(len(g)) && enabled.Has(string(g))
 }
 
 // SetEnabledSpanGroups switches on exactly these groups, whatever they are
@@ -42,9 +40,16 @@ func SetEnabledSpanGroups(gs ...SpanGroup) {
 	pinLocked(gs...)
 }
 
+func orEmpty(s *frozen.Set) *frozen.Set {
+	if s == nil {
+		return frozen.New(nil)
+	}
+	return s
+}
+
 func pinLocked(gs ...SpanGroup) {
 	groups.stored, groups.spec, groups.pending, groups.reported = false, "", nil, ""
-	enabled.Store(NewGroupSet(gs...).set)
+	enabled.Store(orEmpty(NewGroupSet(gs...).set))
 }
 
 // SetSpanGroupSpec resolves the spec against the vocabulary given at set-up
@@ -92,7 +97,7 @@ func applyLocked(r GroupResolver, spec string, always bool) (func(), error) {
 		groups.pending = slices.Clone(unknown.Unknown)
 	}
 	groups.resolver, groups.stored, groups.spec = r, strings.TrimSpace(spec) != "", spec
-	enabled.Store(set.set)
+	enabled.Store(orEmpty(set.set))
 
 	kind, report := describe(r, spec, set, unknown)
 	repeated := kind == groups.reported

@@ -1,33 +1,48 @@
 // Package frozen has an immutable set of strings with a perfect hash, for a
 // question that is asked very often of a set that changes hardly ever.
 //
-// The length of a name and three of its bytes choose a slot, and one string
-// comparison confirms. Which bytes, and how they are mixed, is found when the
-// set is built, so that no two names of the set share a slot. Names that three
-// bytes cannot tell apart go into a map; that set is slower, not wrong.
+// A name is read as two words, its first and its last eight bytes, which
+// overlap in a name of up to sixteen bytes and then hold all of it. The words
+// and the length choose a slot, and comparing them with the slot's decides:
+// only of a longer name is the middle compared as well. The factor that mixes
+// the words is found when the set is built, so that names share a slot only
+// when their words cannot be told apart.
 package frozen
 
 import (
 	"math/bits"
 	"slices"
+	"unsafe"
 )
 
 // Set is an immutable set of strings. A nil Set is the empty set. All methods
-// are safe for concurrent use, take no lock, and Has allocates nothing.
+// are safe for concurrent use, take no lock, and allocate nothing but what
+// they return.
 type Set struct {
-	table []string // a power of two long; a free slot repeats a name of another slot
-
-	// A name's key is its length and its bytes at these three positions; a
-	// position past the end means the last byte.
-	p0, p1, p2 int
-	mult       uint32
-	shift      uint32
-
-	whole    map[string]struct{} // instead of the table, when that cannot be built
-	hasEmpty bool                // "" has no bytes to look at
-	lengths  uint64              // bit n&63 is set when a name has length n
-	names    []string            // sorted
+	lengths [64]bool // true at n&63 when a name has length n
+	mult    uint64
+	mask    uint64         // of the offset of a slot in the table, in bytes
+	base    unsafe.Pointer // the first slot of table
+	table   []slot         // a power of two long, then those that are next of another
+	texts   []*byte        // of the name in each slot
+	bytes   unsafe.Pointer // the first of texts
+	names   []string       // sorted
+	self    Pointer        // to this set
 }
+
+// slot holds the words of a name. It has 32 bytes on every machine.
+type slot struct {
+	first, last uint64
+	length      int // noLength in a free slot
+	_           [slotSize - 16 - 2*unsafe.Sizeof(uintptr(0))]byte
+	next        *slot // of another name with the same offset
+}
+
+const slotSize = 32
+
+var _ [0]struct{} = [unsafe.Sizeof(slot{}) - slotSize]struct{}{}
+
+const noLength = -1
 
 // New returns the set of the given names. Duplicates collapse. Any string may
 // be a name.
@@ -36,25 +51,11 @@ func New(names []string) *Set {
 	slices.Sort(s.names)
 	s.names = slices.Compact(s.names)
 	for _, n := range s.names {
-		s.lengths |= 1 << (len(n) & 63)
+		s.lengths[len(n)&63] = true
 	}
-	filled := s.names
-	if len(filled) > 0 && filled[0] == "" {
-		s.hasEmpty = true
-		filled = filled[1:]
-	}
-	if len(filled) == 0 {
-		// The one slot holds "", which no name that gets so far can equal.
-		s.table = []string{""}
-		s.shift = 31
-		return s
-	}
-	if !s.choosePositions(filled) || !s.place(filled) {
-		s.whole = make(map[string]struct{}, len(filled))
-		for _, n := range filled {
-			s.whole[n] = struct{}{}
-		}
-	}
+	s.place()
+	s.self.Store(s)
+	s.base, s.bytes = unsafe.Pointer(&s.table[0]), unsafe.Pointer(&s.texts[0])
 	return s
 }
 
@@ -63,21 +64,8 @@ func (s *Set) Has(name string) bool {
 	if s == nil {
 		return false
 	}
-	n := len(name) - 1
-	if n < 0 {
-		return s.hasEmpty
-	}
-	if s.whole != nil {
-		_, ok := s.whole[name]
-		return ok
-	}
-	key := uint32(n) | uint32(name[min(s.p0, n)])<<8 | uint32(name[min(s.p1, n)])<<16 | uint32(name[min(s.p2, n)])<<24
-	return s.table[key*s.mult>>(s.shift&31)] == name
+	return s.self.Has(name)
 }
-
-// MayHave reports whether a name of length n can be in the set. It is so small
-// that it is compiled into the caller, where it spares most misses the probe.
-func (s *Set) MayHave(n int) bool { return s != nil && s.lengths>>(n&63)&1 != 0 }
 
 // Len returns the number of names.
 func (s *Set) Len() int {
@@ -95,86 +83,88 @@ func (s *Set) Names() []string {
 	return slices.Clone(s.names)
 }
 
-// key is the key of a name that is not empty. Has has the same expression in
-// line.
-func key(name string, p0, p1, p2 int) uint32 {
-	n := len(name) - 1
-	return uint32(n) | uint32(name[min(p0, n)])<<8 | uint32(name[min(p1, n)])<<16 | uint32(name[min(p2, n)])<<24
+// highBits leaves the highest bits of a product, on which all bits of the words
+// have an effect: maxBits of them for the slot, above those of a slot's size.
+const (
+	maxBits  = 14
+	highBits = 64 - maxBits - 5 // 1<<5 is slotSize
+)
+
+// offset mixes by adding, since two words of a name with eight bytes are equal
+// and would cancel each other out.
+func offset(first, last, mult, mask uint64) uintptr {
+	return uintptr((first + last) * mult >> highBits & mask)
 }
 
-func (s *Set) slotByBytes(name string) uint32 {
-	return key(name, s.p0, s.p1, s.p2) * s.mult >> (s.shift & 31)
-}
-
-// maxPosition bounds the search: names that agree on so many bytes go into a
-// map.
-const maxPosition = 64
-
-// choosePositions finds three positions that give every name a key of its own,
-// one after the other, each the one that tells most names apart.
-func (s *Set) choosePositions(names []string) bool {
-	longest := 0
-	for _, n := range names {
-		longest = max(longest, len(n))
-	}
-	positions := [3]int{}
-	seen := make(map[uint32]struct{}, len(names))
-	for i := range positions {
-		best := -1
-		for p := range min(longest, maxPosition) {
-			try := positions
-			for j := i; j < len(try); j++ {
-				try[j] = p
-			}
-			clear(seen)
-			for _, n := range names {
-				seen[key(n, try[0], try[1], try[2])] = struct{}{}
-			}
-			if len(seen) > best {
-				best = len(seen)
-				for j := i; j < len(positions); j++ {
-					positions[j] = p
-				}
-			}
+// words returns what Pointer.Has computes of a name.
+func words(name string) (first, last uint64) {
+	word := func(s string, n int) (w uint64) {
+		for i := range n {
+			w |= uint64(s[i]) << (8 * i)
 		}
-		if best == len(names) {
-			s.p0, s.p1, s.p2 = positions[0], positions[1], positions[2]
-			return true
-		}
+		return w
 	}
-	return false
+	n := len(name)
+	switch {
+	case n >= 8:
+		return word(name, 8), word(name[n-8:], 8)
+	case n >= 4:
+		return word(name, 4), word(name[n-4:], 4)
+	case n > 0:
+		return uint64(name[0]) | uint64(name[n/2])<<8, uint64(name[n-1])
+	}
+	return 0, 0
 }
 
-// place fills the table so that every name has a slot of its own. It tries
-// multipliers, and larger tables when those run out.
-func (s *Set) place(names []string) bool {
-	const (
-		tries    = 200
-		maxNames = 1024 // more would make the search long and the table large
-		maxBits  = 16   // of slots
-	)
-	if len(names) > maxNames {
-		return false
-	}
-	for size := bits.Len(uint(2*len(names) - 1)); size <= maxBits; size++ {
-		table := make([]string, 1<<size)
-		s.shift = uint32(32 - size)
-		mult := uint32(0x9E3779B1) // 2^32 / golden ratio: a start, nothing more
-	multipliers:
+// place fills the table so that names with different words have slots of their
+// own. It tries factors, larger tables when those run out, and lets names share
+// a slot when a larger table would be unreasonable.
+func (s *Set) place() {
+	const tries = 100
+	size := min(bits.Len(uint(2*len(s.names))), maxBits)
+	for most := min(size+5, maxBits); ; size++ {
+		slots := 1 << size
+		s.mask = uint64(slots-1) * slotSize
+		mult := uint64(0x9E3779B97F4A7C15) // 2^64 / golden ratio: a start, nothing more
 		for range tries {
 			s.mult = mult | 1
-			mult = mult*1664525 + 1013904223
-			clear(table)
-			for _, n := range names {
-				i := s.slotByBytes(n)
-				if table[i] != "" {
-					continue multipliers
-				}
-				table[i] = n
+			mult = mult*6364136223846793005 + 1442695040888963407
+			if s.fill(slots, size == most) {
+				return
 			}
-			s.table = table
-			return true
 		}
 	}
-	return false
+}
+
+// fill reports whether every name has a slot, which only names whose words add
+// up to the same share, unless any may.
+func (s *Set) fill(slots int, any bool) bool {
+	// The capacity is enough for all names, so that no slot moves.
+	s.table = make([]slot, slots, slots+len(s.names))
+	s.texts = make([]*byte, slots, slots+len(s.names))
+	for i := range s.table {
+		s.table[i].length = noLength
+	}
+	for _, name := range s.names {
+		first, last := words(name)
+		e := slot{first: first, last: last, length: len(name)}
+		i := offset(first, last, s.mult, s.mask) / slotSize
+		switch at := &s.table[i]; {
+		case at.length == noLength:
+			*at, s.texts[i] = e, unsafe.StringData(name)
+		case any || at.first+at.last == first+last:
+			e.next = at.next
+			s.table, s.texts = append(s.table, e), append(s.texts, unsafe.StringData(name))
+			at.next = &s.table[len(s.table)-1]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// text returns the name in a slot.
+func (s *Set) text(e *slot) unsafe.Pointer {
+	i := (uintptr(unsafe.Pointer(e)) - uintptr(s.base)) / slotSize
+	return *(*unsafe.Pointer)(unsafe.Add(s.bytes, i*unsafe.Sizeof(uintptr(0))))
 }

@@ -48,7 +48,7 @@ func TestSetAgainstMap(t *testing.T) {
 		}
 		for _, others := range all {
 			for _, n := range others[:min(len(others), 300)] {
-				if want[n] && !s.MayHave(len(n)) {
+				if p := NewPointer(s); want[n] && !p.MayHave(len(n)) {
 					t.Fatalf("%s: MayHave(%d) is false", name, len(n))
 				}
 				if s.Has(n) != want[n] {
@@ -74,16 +74,22 @@ func TestSetAgainstMap(t *testing.T) {
 	}
 }
 
-func TestOrdinaryNamesAreNotHashedWhole(t *testing.T) {
+func TestOrdinaryNamesHaveSlotsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	all := sets()
-	for _, name := range []string{"base", "numbered", "plain numbers", "all bytes"} {
-		if New(all[name]).whole != nil {
-			t.Errorf("%s: hashed whole, so it is slower than promised", name)
+	shares := func(name string) (shared bool) {
+		for _, e := range New(all[name]).table {
+			shared = shared || e.next != nil
+		}
+		return shared
+	}
+	for _, name := range []string{"empty", "one", "base", "numbered", "plain numbers", "all bytes", "four bytes"} {
+		if shares(name) {
+			t.Errorf("%s: names share a slot, so a probe is slower than promised", name)
 		}
 	}
-	if New(all["middle"]).whole == nil {
-		t.Error("the fallback for names that differ only in the middle is not covered")
+	if !shares("middle") {
+		t.Error("names that differ only in the middle are not covered")
 	}
 }
 
