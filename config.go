@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,13 @@ const (
 	exporterOTLP    = "otlp"
 	exporterConsole = "console"
 	exporterNone    = "none"
+)
+
+// The spellings that Config.RankAttributes can name.
+const (
+	rankDL   = "dl"
+	rankNVDL = "nv.dl"
+	rankBoth = "both"
 )
 
 // Config says what to record and where to send it. [DefaultConfig] and
@@ -56,6 +64,16 @@ type Config struct {
 	Endpoint string
 	Protocol string
 	Headers  string // never shown
+
+	// SingleTraceID makes one trace of the whole job, ENABLE_SINGLE_TRACEID,
+	// false: every process derives the same trace id from the SLURM job, else
+	// from RunID. Restarts of the job go on in the same trace.
+	SingleTraceID bool
+
+	// RankAttributes is how rank and world size are spelt in the resource,
+	// RANK_ATTRIBUTES: "dl" (dl.rank, as NeMo Lens 0.2.0, the default),
+	// "nv.dl" (nv.dl.rank, as the newer one) or "both".
+	RankAttributes string
 
 	// RuntimeMetrics adds the metrics of the Go runtime, RUNTIME_METRICS, false.
 	RuntimeMetrics bool
@@ -100,6 +118,7 @@ func DefaultConfig() Config {
 		MetricsEnabled:   true,
 		SpanGroups:       "default",
 		Exporter:         exporterOTLP,
+		RankAttributes:   rankDL,
 		ShutdownTimeout:  5 * time.Second,
 	}
 }
@@ -164,6 +183,25 @@ func fromEnviron(environ []string, prefix, fallbackPrefix string, groupCls Group
 	return c, errors.Join(errs...)
 }
 
+var declared struct {
+	sync.RWMutex
+	names map[string]bool
+}
+
+// DeclareVariables tells lens of variables under a prefix given to [FromEnv]
+// that the program reads itself, so that they are not warned about as
+// misspelt. Give full names, before FromEnv is called.
+func DeclareVariables(names ...string) {
+	declared.Lock()
+	defer declared.Unlock()
+	if declared.names == nil {
+		declared.names = make(map[string]bool)
+	}
+	for _, n := range names {
+		declared.names[n] = true
+	}
+}
+
 // unknownVariables describes the variables under the prefixes that name no
 // setting. What Kubernetes injects for a Service whose name is like the prefix
 // is passed over.
@@ -175,7 +213,12 @@ func unknownVariables(env map[string]string, prefixes []string) []string {
 		}
 	}
 	var out []string
+	declared.RLock()
+	defer declared.RUnlock()
 	for name, value := range env {
+		if declared.names[name] {
+			continue
+		}
 		for _, p := range prefixes {
 			key, ok := strings.CutPrefix(name, p+"_")
 			if !ok || slices.Contains(keys, key) || fromKubernetes(key, value) || ownedByLonger(name, p, prefixes) {
@@ -257,6 +300,11 @@ func (c Config) Validate() error {
 		exporters := []string{exporterOTLP, exporterConsole, exporterNone}
 		bad("EXPORTER", "exporter", strconv.Quote(c.Exporter),
 			`unknown exporter; want "otlp", "console" or "none", in lower case`+didYouMean(c.Exporter, exporters))
+	}
+	switch c.RankAttributes {
+	case "", rankDL, rankNVDL, rankBoth:
+	default:
+		bad("RANK_ATTRIBUTES", "rank_attributes", strconv.Quote(c.RankAttributes), `want "dl", "nv.dl" or "both"`)
 	}
 	for _, n := range []struct {
 		key, field string

@@ -52,7 +52,7 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	}()
 	inherited, warnings := otelenv.ResourceAttributes(p.env)
 	warn(warnings)
-	detected, detectWarnings := detect.Detect(detect.Options{})
+	detected, detectWarnings := detect.Detect(o.detection.options())
 	for _, w := range detectWarnings {
 		log().Warn(string(w), string(w))
 	}
@@ -133,7 +133,7 @@ func logEndpoint(s *logpipe.Settings) string {
 
 func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	s := &provider.Settings{
-		Log: log(), Resource: res, IDs: identity.NewIDGenerator(),
+		Log: log(), Resource: res, IDs: p.ids(),
 		Processors: append([]SpanProcessor{scopedAttributes{}}, p.o.processors...),
 	}
 	chosen, warnings := otelenv.ParseSampler(p.env)
@@ -161,6 +161,31 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o) },
 	})
 	return err
+}
+
+func (d Detection) options() detect.Options {
+	options := detect.Options{
+		GPUIdentity: d.GPUIdentity, NvidiaSMI: d.NvidiaSMI, NvidiaSMITimeout: d.NvidiaSMITimeout,
+		ExactGPUCount: d.ExactGPUCount, ProcessStart: d.ProcessStart,
+	}
+	if d.SlurmNewer {
+		options.Slurm = detect.SlurmNewer
+	}
+	return options
+}
+
+// ids makes one trace of the whole job when that is asked for and the job can
+// be told.
+func (p *plan) ids() sdktrace.IDGenerator {
+	if p.cfg.SingleTraceID {
+		// A run id that was drawn here is known to nobody else.
+		seed, ok := identity.TraceSeed(p.cfg.RunID, p.env)
+		if ok {
+			return identity.NewFixedIDGenerator(identity.TraceID(seed))
+		}
+		log().Warn("single trace id", "one trace id for the job was asked for, but there is neither a SLURM job nor a RUN_ID to derive it from; trace ids are random")
+	}
+	return identity.NewIDGenerator()
 }
 
 func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {

@@ -153,6 +153,7 @@ func WithExportStrategy(ExportStrategy) Option            { return none }
 func WithLogger(*slog.Logger) Option                      { return none }
 func WithConsoleWriter(io.Writer) Option                  { return none }
 func WithGlobalProvider(bool) Option                      { return none }
+func WithDetection(Detection) Option                      { return none }
 func WithAllowReinit() Option                             { return none }
 
 // SetupTelemetry starts nothing.
@@ -162,6 +163,9 @@ func SetupTelemetry(ctx context.Context, cfg Config, _ ...Option) (*TelemetryHan
 	}
 	return &TelemetryHandle{runID: cfg.RunID}, nil
 }
+
+// Current returns nil: nothing is ever set up.
+func Current() *TelemetryHandle { return nil }
 
 // TelemetryHandle is a set-up that exports nothing.
 type TelemetryHandle struct{ runID string }

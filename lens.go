@@ -23,6 +23,7 @@ import (
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/rankenv"
+	"github.com/nemo-lens/lens/internal/strategy"
 )
 
 // SpanExporter, SpanProcessor and MetricReader are the SDK's types. In a build with the tag
@@ -51,6 +52,7 @@ type options struct {
 	strategy        ExportStrategy
 	logger          *slog.Logger
 	consoleWriter   io.Writer
+	detection       Detection
 	allowReinit     bool
 	global          *bool
 }
@@ -104,6 +106,10 @@ func WithConsoleWriter(w io.Writer) Option { return func(o *options) { o.console
 // WithGlobalProvider decides whether the OTel globals become lens's. Without
 // it they do, unless the program has installed a tracer provider of its own.
 func WithGlobalProvider(install bool) Option { return func(o *options) { o.global = &install } }
+
+// WithDetection chooses what is found out about the machine beside host,
+// process, SLURM, Kubernetes and the number of GPUs.
+func WithDetection(d Detection) Option { return func(o *options) { o.detection = d } }
 
 // WithAllowReinit lets a second set-up take the place of the first. It is for
 // tests; the first handle has still to be shut down.
@@ -243,16 +249,47 @@ func (o *options) exports(cfg Config) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("lens: export strategy %q for rank %d of %d: %w", cfg.ExportStrategy, o.rank, o.worldSize, err)
 	}
-	if cfg.ExportStrategy == "single_rank" && o.strategy == nil && cfg.ExportRank >= o.worldSize {
-		log().Warn("no rank exports", fmt.Sprintf("no rank exports: EXPORT_RANK is %d and the world size is %d; use a rank below it, or -1 for the last", cfg.ExportRank, o.worldSize))
+	if o.strategy == nil && nobodyExports(cfg, o.rank, o.worldSize) {
+		log().Warn("no rank exports", fmt.Sprintf("no rank exports: strategy %s, EXPORT_RANK %d, EXPORT_SAMPLE_RATE %g, world size %d; "+
+			"use a rank below the world size, or -1 for the last, or a higher rate", cfg.ExportStrategy, cfg.ExportRank, cfg.ExportSampleRate, o.worldSize))
 	}
 	return ok, nil
+}
+
+// nobodyExports reports whether a built-in strategy leaves the job without an
+// exporter. Only rank 0 looks through all ranks, and only where a rate is so
+// small that it can happen.
+func nobodyExports(cfg Config, rank, world int) bool {
+	switch cfg.ExportStrategy {
+	case strategySingle:
+		return cfg.ExportRank >= world
+	case strategySampled:
+		if rank != 0 || cfg.ExportSampleRate*float64(world) > 30 {
+			return false
+		}
+		for r := range world {
+			if strategy.Keep(r, cfg.ExportSampleRate) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 func warn(ws []otelenv.Warning) {
 	for _, w := range ws {
 		log().Warn(string(w), string(w))
 	}
+}
+
+// Current returns the handle of the enabled set-up that has not been shut down,
+// or nil: for a library that has to know whether the program has set telemetry
+// up, and must not shut it down.
+func Current() *TelemetryHandle {
+	setupMu.Lock()
+	defer setupMu.Unlock()
+	return current
 }
 
 // TelemetryHandle is a running set-up. Every method is safe on a nil handle

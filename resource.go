@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/nemo-lens/lens/semconv"
 )
 
 // Version is the version of the library, as in service.version.
@@ -18,9 +20,13 @@ const Version = "0.1.0-dev"
 func (o *options) resource(cfg Config, runID string, inherited, detected []attribute.KeyValue) *resource.Resource {
 	attrs := append([]attribute.KeyValue(nil), resource.Default().Attributes()...)
 	attrs = append(attrs, inherited...)
-	attrs = append(attrs,
-		attribute.String("service.name", cfg.ServiceName), attribute.String("service.version", Version),
-		attribute.Int("dl.rank", o.rank), attribute.Int("dl.world_size", o.worldSize))
+	attrs = append(attrs, attribute.String("service.name", cfg.ServiceName), attribute.String("service.version", Version))
+	if cfg.RankAttributes != rankNVDL {
+		attrs = append(attrs, semconv.DLRankKey.Int(o.rank), semconv.DLWorldSizeKey.Int(o.worldSize))
+	}
+	if cfg.RankAttributes == rankNVDL || cfg.RankAttributes == rankBoth {
+		attrs = append(attrs, semconv.NVDLRankKey.Int(o.rank), semconv.NVDLWorldSizeKey.Int(o.worldSize))
+	}
 	for _, kv := range []struct{ key, value string }{
 		{"nemo.run.id", runID}, {"service.instance.id", fmt.Sprintf("%s-rank%d", runID, o.rank)},
 		{"nemo.user.id", cfg.User}, {"wandb.entity", cfg.WandbEntity}, {"wandb.project", cfg.WandbProject},

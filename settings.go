@@ -36,6 +36,8 @@ func settings() []setting {
 		endpointSetting("ENDPOINT", func(c *Config) *string { return &c.Endpoint }),
 		stringSetting("PROTOCOL", func(c *Config) *string { return &c.Protocol }),
 		secretSetting("HEADERS", func(c *Config) *string { return &c.Headers }),
+		boolSetting("ENABLE_SINGLE_TRACEID", func(c *Config) *bool { return &c.SingleTraceID }),
+		stringSetting("RANK_ATTRIBUTES", func(c *Config) *string { return &c.RankAttributes }),
 		boolSetting("RUNTIME_METRICS", func(c *Config) *bool { return &c.RuntimeMetrics }),
 		stringSetting("EXPORTER_FILE", func(c *Config) *string { return &c.ExporterFile }),
 		stringSetting("RUN_ID", func(c *Config) *string { return &c.RunID }),

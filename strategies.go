@@ -15,15 +15,21 @@ import (
 // ExportStrategy decides whether the process with this rank exports.
 type ExportStrategy func(cfg Config, rank, worldSize int) (bool, error)
 
+const (
+	strategyPerNode = "first_rank_per_node"
+	strategySampled = "sampled"
+	strategySingle  = "single_rank"
+)
+
 var builtinStrategies = map[string]ExportStrategy{
 	"all_ranks": func(Config, int, int) (bool, error) { return true, nil },
-	"single_rank": func(c Config, rank, world int) (bool, error) {
+	strategySingle: func(c Config, rank, world int) (bool, error) {
 		return strategy.SingleRank(c.ExportRank, rank, world), nil
 	},
-	"sampled": func(c Config, rank, _ int) (bool, error) {
+	strategySampled: func(c Config, rank, _ int) (bool, error) {
 		return strategy.Keep(rank, c.ExportSampleRate), nil
 	},
-	"first_rank_per_node": func(Config, int, int) (bool, error) {
+	strategyPerNode: func(Config, int, int) (bool, error) {
 		return strategy.FirstRankPerNode(os.LookupEnv)
 	},
 }

@@ -6,9 +6,15 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 )
+
+// IDGenerator is the SDK's interface of that name. It is repeated here so that
+// programs without the SDK can use the rest of the package.
+type IDGenerator interface {
+	NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID)
+	NewSpanID(ctx context.Context, traceID trace.TraceID) trace.SpanID
+}
 
 // NewIDGenerator returns a generator of random trace and span ids. An id is
 // drawn in user space, without a system call, a lock or an allocation: from the
@@ -17,12 +23,12 @@ import (
 // crypto/rand once per generator. Ids are never 0. The mask keeps the ids of two
 // processes apart even where the runtime could not seed itself from the
 // operating system and fell back on the time.
-func NewIDGenerator() sdktrace.IDGenerator { return newRandom() }
+func NewIDGenerator() IDGenerator { return newRandom() }
 
 // NewFixedIDGenerator returns a generator that gives id to every new root span
 // and random span ids, for the mode in which a job is one trace. An id of 0 is
 // replaced by 1.
-func NewFixedIDGenerator(id trace.TraceID) sdktrace.IDGenerator {
+func NewFixedIDGenerator(id trace.TraceID) IDGenerator {
 	return &fixedIDs{randomIDs: newRandom(), trace: nonZero(id)}
 }
 

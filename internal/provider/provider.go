@@ -59,7 +59,7 @@ func New(s Settings) *Pipeline {
 				s.Endpoint, st.Dropped, st.Failed))
 		}
 		p.queue = batch.New(guard.New(s.Exporter, guard.Options{Log: s.Log}), s.Batch)
-		opts = append(opts, sdktrace.WithSpanProcessor(ownedQueue{p.queue}))
+		opts = append(opts, sdktrace.WithSpanProcessor(ownedQueue{p.queue, p}))
 	}
 	for _, sp := range s.Processors {
 		opts = append(opts, sdktrace.WithSpanProcessor(sp))
@@ -70,19 +70,19 @@ func New(s Settings) *Pipeline {
 
 // ownedQueue hides the end of the queue from the SDK's provider, which would
 // give its result to the first caller only.
-type ownedQueue struct{ *batch.Processor }
+type ownedQueue struct {
+	*batch.Processor
+	pipeline *Pipeline
+}
 
-func (ownedQueue) Shutdown(context.Context) error   { return nil }
-func (ownedQueue) ForceFlush(context.Context) error { return nil }
+func (ownedQueue) Shutdown(context.Context) error { return nil }
+
+func (q ownedQueue) ForceFlush(ctx context.Context) error {
+	return q.pipeline.named(q.Processor.ForceFlush(ctx))
+}
 
 // ForceFlush hands over every span that has ended, and reports what was lost.
-func (p *Pipeline) ForceFlush(ctx context.Context) error {
-	err := p.Provider.ForceFlush(ctx)
-	if p.queue != nil {
-		err = errors.Join(p.named(p.queue.ForceFlush(ctx)), err)
-	}
-	return err
-}
+func (p *Pipeline) ForceFlush(ctx context.Context) error { return p.Provider.ForceFlush(ctx) }
 
 // Shutdown ends the spans that are still open, hands everything over, and
 // reports what was lost. Every caller gets the result of the same work.
