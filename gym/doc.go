@@ -23,9 +23,8 @@
 // registered in the process. Gates are read at every call.
 //
 // The start-up of a run is a trace of its own: see [SupervisorTimeline] and
-// [ServerTimeline]. A program that sets lens up itself gives [InitTelemetry] its
-// handle with [WithTelemetry], and resolves its groups against
-// [lens.DefaultRegistry].
+// [ServerTimeline]. In a program that sets lens up itself, with its groups
+// resolved against [lens.DefaultRegistry], [InitTelemetry] uses that set-up.
 //
 // # When telemetry is off
 //

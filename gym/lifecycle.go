@@ -43,7 +43,6 @@ type initOptions struct {
 	serverName, serverType string
 	attrs                  []attribute.KeyValue
 	lens                   []lens.Option
-	borrowed               *lens.TelemetryHandle
 }
 
 // WithServerName gives the name of the server in the run's configuration.
@@ -62,13 +61,6 @@ func WithResourceAttributes(attrs ...attribute.KeyValue) InitOption {
 // exporter, a reader of metrics.
 func WithLensOptions(opts ...lens.Option) InitOption {
 	return func(o *initOptions) { o.lens = append(o.lens, opts...) }
-}
-
-// WithTelemetry gives the handle of the set-up that the program has made
-// itself; see [InitTelemetry]. A nil handle, and one that exports nothing,
-// count as not given.
-func WithTelemetry(h *lens.TelemetryHandle) InitOption {
-	return func(o *initOptions) { o.borrowed = h }
 }
 
 // telemetry is the outcome of InitTelemetry in a process where it is on.
@@ -109,8 +101,8 @@ var telemetryState struct {
 // nemo.gym.service_group. Each server process exports for itself, as rank 0 of
 // 1, whatever export strategy the rest of the job has.
 //
-// When the program has set lens up itself and says so with [WithTelemetry],
-// that handle is returned and [ShutdownTelemetry] leaves it alone. Service name, run id and resource are
+// When the program has set lens up itself, its handle is returned and
+// [ShutdownTelemetry] leaves it alone. Service name, run id and resource are
 // then the program's. Gym's groups join its spec when it resolves specs against
 // [lens.DefaultRegistry].
 func InitTelemetry(opts ...InitOption) *lens.TelemetryHandle {
@@ -154,13 +146,15 @@ func initialize(o *initOptions) (t *telemetry) {
 	}
 	registerSpanGroups()
 	t = &telemetry{serverName: o.serverName, serverType: o.serverType}
-	if h := o.borrowed; h.IsExporting() {
+	h := lens.Current()
+	if h.IsExporting() {
 		t.handle = h
 		t.useMetrics()
 		slog.Info("gym: using the telemetry that the program has set up", "server", o.serverName,
 			"exporting", h.IsExporting(), "run_id", h.RunID(), "groups", lens.EnabledSpanGroups().String())
 		return t
 	}
+	declareVariables()
 	cfg, err := lensConfig()
 	if err != nil {
 		slog.Warn("gym: telemetry is off: a variable cannot be read", "error", err)
@@ -176,12 +170,12 @@ func initialize(o *initOptions) (t *telemetry) {
 	// The strategy of the job is about ranks, which these processes have not.
 	all := lens.WithExportStrategy(func(lens.Config, int, int) (bool, error) { return true, nil })
 	attrs := append(resourceAttributes(group, o), o.attrs...)
-	h, err := lens.SetupTelemetry(context.Background(), cfg, slices.Concat([]lens.Option{
-		lens.WithLogger(lensLogger()), lens.WithRank(0, 1), all, lens.WithResourceAttributes(attrs...),
+	h, err = lens.SetupTelemetry(context.Background(), cfg, slices.Concat([]lens.Option{
+		lens.WithRank(0, 1), all, lens.WithResourceAttributes(attrs...),
 	}, o.lens)...)
 	if errors.Is(err, lens.ErrAlreadySetUp) {
-		slog.Warn("gym: the program has set lens up itself: spans go there, but Gym's own metrics are off; give InitTelemetry its handle with WithTelemetry")
-		return t // for the name of the server
+		slog.Info("gym: the program has set lens up itself, so that this process exports nothing")
+		return nil
 	}
 	if err != nil {
 		slog.Warn("gym: telemetry is off: the set-up failed", "error", err)

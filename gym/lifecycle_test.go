@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -23,7 +22,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/lenstest"
 )
 
 // on makes the environment one in which telemetry is on and nothing is sent.
@@ -204,7 +202,7 @@ func TestLifecycle41SetUpByTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = owner.Shutdown(context.Background()) }()
 
-	h := InitTelemetry(WithServerName("agent"), WithTelemetry(owner), quietly())
+	h := InitTelemetry(WithServerName("agent"), quietly())
 	require.True(t, h.IsExporting())
 	assert.Same(t, owner, h)
 	assert.Equal(t, "owner", h.RunID())
@@ -216,37 +214,38 @@ func TestLifecycle41SetUpByTheProgram(t *testing.T) {
 	assert.Len(t, rec.Ended(), 1)
 }
 
-// Without the handle nothing breaks, and the log says what to do.
-func TestLifecycle41HandleNotGiven(t *testing.T) {
+// A set-up of the program that exports nothing settles it for Gym, too.
+func TestLifecycle41ProgramExportsNothing(t *testing.T) {
 	on(t)
-	var text strings.Builder
-	captureLog(t, &text)
-	rec := lenstest.Start(t, Rollout)
-	assert.Nil(t, InitTelemetry(quietly(), WithTelemetry(nil), WithServerName("agent")))
-	assert.Contains(t, text.String(), "WithTelemetry")
-	serve(TracedRollout(answer(200)), httptest.NewRequest("POST", "/run", nil))
-	assert.Equal(t, "agent", attributesOf(rec.One("gym.rollout"))["nemo.gym.server.name"])
+	captureLog(t, io.Discard)
+	cfg := lens.DefaultConfig()
+	cfg.Enabled, cfg.RunID = true, "owner"
+	nobody := func(lens.Config, int, int) (bool, error) { return false, nil }
+	owner, err := lens.SetupTelemetry(context.Background(), cfg, lens.WithLogger(textLogger(io.Discard)), lens.WithExportStrategy(nobody))
+	require.NoError(t, err)
+	defer func() { _ = owner.Shutdown(context.Background()) }()
+	assert.Nil(t, InitTelemetry(quietly(), WithServerName("agent")))
+	assert.False(t, lens.IsSpanGroupEnabled(Rollout))
 	ShutdownTelemetry(0)
-	assert.True(t, lens.IsSpanGroupEnabled(Rollout))
+	assert.Same(t, owner, lens.Current())
 }
 
 // Gym's own variables are not warned about; a misspelt one is.
-func TestLensLoggerKnowsOwnVariables(t *testing.T) {
-	t.Parallel()
-	var text strings.Builder
-	l := slog.New(ownVariables{slog.NewTextHandler(&text, nil)}).With("a", 1).WithGroup("g")
+func TestLifecycleOwnVariablesAreDeclared(t *testing.T) {
+	on(t, "NEMO_GYM_OTEL_INSTRUMENT_AIOHTTP=1", "NEMO_GYM_OTEL_EXPORTERS=x", "NEMO_LENS_MEMORY_PROFILING_ENABLED=1")
+	captureLog(t, io.Discard)
 	env, _ := TelemetryEnv(config(nil), nil)
-	for _, entry := range append(env, "NEMO_GYM_OTEL_INSTRUMENT_AIOHTTP=1") {
-		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "NEMO_GYM_OTEL_") {
-			l.Warn("variable " + name + " is not one that lens reads")
+	for _, entry := range env {
+		if name, value, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "NEMO_GYM_OTEL_") && os.Getenv(name) == "" {
+			t.Setenv(name, value)
 		}
 	}
-	assert.Empty(t, text.String())
-	l.Warn("variable NEMO_GYM_OTEL_EXPORTERS is not one that lens reads")
-	l.Warn("variable NEMO_LENS_MEMORY_PROFILING_ENABLED is not one that lens reads")
-	l.Warn("something else")
-	assert.Equal(t, 3, strings.Count(text.String(), "\n"))
+	var text strings.Builder
+	require.NotNil(t, InitTelemetry(WithLensOptions(lens.WithLogger(textLogger(&text)), lens.WithSpanExporter(failingExporter{}))))
+	ShutdownTelemetry(time.Second)
+	assert.Equal(t, 2, strings.Count(text.String(), "is not one that lens reads"), text.String())
+	assert.Contains(t, text.String(), "NEMO_GYM_OTEL_EXPORTERS")
+	assert.Contains(t, text.String(), "NEMO_LENS_MEMORY_PROFILING_ENABLED")
 }
 
 func TestLifecycle43FailingShutdown(t *testing.T) {
@@ -354,7 +353,7 @@ func TestLifecycle41BorrowedMetrics(t *testing.T) {
 		reader := sdkmetric.NewManualReader()
 		owner, err := lens.SetupTelemetry(context.Background(), cfg, lens.WithLogger(textLogger(io.Discard)), lens.WithMetricReader(reader))
 		require.NoError(t, err)
-		assert.Same(t, owner, InitTelemetry(WithTelemetry(owner)))
+		assert.Same(t, owner, InitTelemetry())
 		assert.Equal(t, enabled, IsMetricsExporterActive())
 		RecordActiveServers(3)
 		ShutdownTelemetry(0)
