@@ -20,18 +20,19 @@ build:
 
 unit:
 	$(GO) test -race -shuffle=on -timeout 8m ./...
-	$(GO) test -run Allocates .
+	$(GO) test -run Allocat . ./instruments ./lenshttp ./lenslog ./gym # what -race would count wrongly
 
 noop:
-	$(GO) vet -tags lens_noop .
-	$(GO) test -tags lens_noop .
+	$(GO) vet -tags lens_noop ./...
+	$(GO) test -tags lens_noop . ./lenshttp ./lenslog ./lenstest ./instruments/... ./semconv ./gym/... ./examples/...
 
 cross:
 	GOOS=darwin $(GO) vet ./...
 	GOOS=windows $(GO) vet ./...
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/batch ./internal/openspans
+	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/batch ./internal/openspans \
+		./instruments ./lenshttp ./lenslog ./gym/...
 
 fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzSpec -fuzztime 20s .

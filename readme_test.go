@@ -1,3 +1,5 @@
+//go:build unix && !lens_noop
+
 package lens
 
 import (
@@ -11,24 +13,84 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestReadmeProgramCompiles(t *testing.T) {
+func readme(t *testing.T) string {
+	t.Helper()
 	text, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	_, rest, ok := strings.Cut(string(text), "```go\n")
-	require.True(t, ok, "the README has no Go program")
-	program, _, _ := strings.Cut(rest, "```")
-	file := filepath.Join(t.TempDir(), "main.go")
-	require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
-	out, err := exec.Command("go", "vet", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	return string(text)
+}
+
+// blocks returns the fenced blocks of one language.
+func blocks(text, language string) (out []string) {
+	for {
+		_, rest, ok := strings.Cut(text, "```"+language+"\n")
+		if !ok {
+			return out
+		}
+		block, after, _ := strings.Cut(rest, "```")
+		out, text = append(out, block), after
+	}
+}
+
+func TestReadmeProgramsRun(t *testing.T) {
+	programs := blocks(readme(t), "go")
+	require.NotEmpty(t, programs)
+	for _, program := range programs {
+		file := filepath.Join(t.TempDir(), "main.go")
+		require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
+		out, err := exec.Command("go", "vet", file).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		cmd := exec.Command("go", "run", file)
+		cmd.Env = append(os.Environ(), "NEMO_LENS_ENABLED=1", "NEMO_LENS_EXPORTER=console", "NEMO_LENS_SPAN_GROUPS=step", "NEMO_LENS_METRICS_ENABLED=0")
+		stdout, err := cmd.Output()
+		require.NoError(t, err)
+		require.Contains(t, string(stdout), `"Name":"train.step"`)
+	}
+}
+
+// Every command is run as it stands, except for the one that runs this test.
+func TestReadmeCommandsRun(t *testing.T) {
+	text := readme(t)
+	commands := strings.Split(strings.Join(blocks(text, "sh"), ""), "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		if command, ok := strings.CutPrefix(line, "| `go run "); ok {
+			command, _, _ = strings.Cut(command, "`")
+			commands = append(commands, "go run "+command)
+		}
+	}
+	ran := 0
+	for _, command := range commands {
+		command, _, _ = strings.Cut(command, "#")
+		switch command = strings.TrimSpace(command); command {
+		case "":
+			continue
+		case "make test":
+			ci, err := os.ReadFile(".ci/run")
+			require.NoError(t, err)
+			require.Contains(t, string(ci), "\nexec make test\n")
+			continue
+		}
+		cmd := exec.Command("sh", "-c", command)
+		// Not those of the process that runs the tests.
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
+			return strings.HasPrefix(kv, "NEMO_") || strings.HasPrefix(kv, "OTEL_") || strings.HasPrefix(kv, "MAKE")
+		})
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		stdout, err := cmd.Output()
+		require.NoError(t, err, "%s: %s", command, stderr.String())
+		if strings.Contains(command, "console") || command == "make demo" {
+			require.Contains(t, string(stdout), `"Name":"train.`, command)
+		}
+		ran++
+	}
+	require.GreaterOrEqual(t, ran, 6)
 }
 
 // Every variable that lens reads is in the README's table, and the other way
 // round nothing is documented that is not read.
 func TestReadmeListsEveryVariable(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	_, table, _ := strings.Cut(string(text), "## Environment")
+	_, table, _ := strings.Cut(readme(t), "## Environment")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var keys []string
 	for _, s := range settings() {

@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, stderr io.Writer, extra ...lens.Opt
 
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
-	result, err := train(ctx, opts)
+	result, err := train(ctx, opts, telemetry.Meter())
 	if err != nil {
 		return fail(stderr, exitFailed, err)
 	}

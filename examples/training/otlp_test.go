@@ -22,7 +22,7 @@ func TestSpansArriveAtAnOTLPReceiver(t *testing.T) {
 			t.Parallel()
 			srv := otlptest.Start(t)
 			code, stdout, stderr := child(t, []string{"NEMO_LENS_ENABLED=1", "NEMO_LENS_SPAN_GROUPS=" + test.spec,
-				"NEMO_LENS_METRICS_ENABLED=0", "OTEL_SERVICE_NAME=training-test",
+				"OTEL_SERVICE_NAME=training-test",
 				"OTEL_EXPORTER_OTLP_ENDPOINT=" + srv.GRPCURL()})
 			require.Equal(t, exitOK, code, stderr)
 			assert.Empty(t, stdout)
@@ -51,6 +51,18 @@ func TestSpansArriveAtAnOTLPReceiver(t *testing.T) {
 			}
 			checkSpans(t, test.want, spans)
 			checkTable(t, test.want, stderr)
+			metrics := map[string]otlptest.Metric{}
+			for _, m := range srv.Metrics() {
+				metrics[m.Name] = m
+				assert.Equal(t, arrived[0].Resource, m.Resource, m.Name)
+			}
+			for _, name := range []string{"train.step_duration_ms", "train.loss", "train.grad_norm", "train.learning_rate"} {
+				assert.Contains(t, metrics, name)
+			}
+			if m, ok := metrics["train.step_duration_ms"]; ok {
+				assert.EqualValues(t, 280, m.Points[0].Count, "one sample a step")
+			}
+			assert.NotContains(t, metrics, "train.tokens_per_second", "nothing given, nothing recorded")
 			for _, r := range srv.Requests() {
 				assert.Equal(t, otlptest.GRPC, r.Protocol)
 			}

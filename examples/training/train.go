@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/examples/internal/iris"
 	"github.com/nemo-lens/lens/examples/internal/mlp"
+	"github.com/nemo-lens/lens/instruments"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -64,7 +66,7 @@ func (r result) String() string {
 // train runs the whole job. The accuracy it returns is that of the model read
 // back from the last checkpoint, on samples that training never saw. When ctx is
 // cancelled it writes a checkpoint and returns the cause.
-func train(ctx context.Context, o options) (r result, err error) {
+func train(ctx context.Context, o options, meter metric.Meter) (r result, err error) {
 	ctx, span := lens.ManagedSpan(ctx, lens.Job, spanJob,
 		semconv.DLBatchSizeKey.Int(o.BatchSize), semconv.DLLearningRateKey.Float64(o.LearningRate))
 	defer lens.End(span, &err)
@@ -86,6 +88,7 @@ func train(ctx context.Context, o options) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
+	t.metrics = instruments.NewTraining(meter, instruments.WithNamespace("train"))
 	if o.resume {
 		path, err := latestCheckpoint(o.dir)
 		if err != nil {
@@ -130,6 +133,7 @@ type trainer struct {
 	order       []int                       // of the training samples in epoch orderEpoch
 	orderEpoch  int                         // -1: not drawn yet
 	update      func(context.Context) error // one optimizer step, traced
+	metrics     *instruments.Training       // records nothing without an export of metrics
 }
 
 // newTrainer reads the data and makes a model with fresh weights.
@@ -211,6 +215,7 @@ func (t *trainer) step(ctx context.Context) (err error) {
 	ctx, span := lens.ManagedSpan(ctx, lens.Step, spanStep, semconv.DLIterationKey.Int(t.steps+1), epochKey.Int(epoch+1))
 	defer lens.End(span, &err)
 
+	begin := time.Now()
 	t.nextBatch(epoch)
 	loss, err := t.forwardBackward(ctx)
 	if err != nil {
@@ -224,7 +229,22 @@ func (t *trainer) step(ctx context.Context) (err error) {
 		return err
 	}
 	t.steps++
+	t.metrics.Record(ctx, instruments.TrainingValues{
+		StepDuration: instruments.Duration(time.Since(begin)),
+		Loss:         instruments.Float(loss),
+		LearningRate: instruments.Float(t.LearningRate),
+		GradNorm:     instruments.Float(norm(t.grad)),
+	})
 	return nil
+}
+
+// norm is the Euclidean one.
+func norm(gradient []float64) float64 {
+	sum := 0.0
+	for _, g := range gradient {
+		sum += g * g
+	}
+	return math.Sqrt(sum)
 }
 
 // nextBatch fills t.batch. The order of an epoch follows from the seed and the

@@ -59,7 +59,7 @@ func parse(t *testing.T, args ...string) options {
 
 func TestReachesTheStatedAccuracy(t *testing.T) {
 	t.Parallel()
-	r, err := train(context.Background(), parse(t))
+	r, err := train(context.Background(), parse(t), nil)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, r.evaluation.Accuracy(), 0.95)
 	assert.Equal(t, 45, r.evaluation.Total)
@@ -73,7 +73,7 @@ func TestReachesTheStatedAccuracy(t *testing.T) {
 func TestLearnsWithOtherSeeds(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []string{"2", "3", "4", "5", "6"} {
-		r, err := train(context.Background(), parse(t, "-seed="+seed))
+		r, err := train(context.Background(), parse(t, "-seed="+seed), nil)
 		require.NoError(t, err)
 		assert.GreaterOrEqual(t, r.evaluation.Accuracy(), 0.9, "seed %s", seed)
 	}
@@ -83,7 +83,7 @@ func TestSameSeedSameModel(t *testing.T) {
 	t.Parallel()
 	a, b, other := t.TempDir(), t.TempDir(), t.TempDir()
 	for dir, seed := range map[string]string{a: "1", b: "1", other: "2"} {
-		_, err := train(context.Background(), parse(t, "-epochs=5", "-checkpoint-dir="+dir, "-seed="+seed))
+		_, err := train(context.Background(), parse(t, "-epochs=5", "-checkpoint-dir="+dir, "-seed="+seed), nil)
 		require.NoError(t, err)
 	}
 	assert.Equal(t, latestBytes(t, a), latestBytes(t, b))
@@ -94,13 +94,13 @@ func TestSameSeedSameModel(t *testing.T) {
 func TestResumeContinuesExactly(t *testing.T) {
 	t.Parallel()
 	straight, stopped := t.TempDir(), filepath.Join(t.TempDir(), "made", "by", "the", "program")
-	whole, err := train(context.Background(), parse(t, "-checkpoint-dir="+straight))
+	whole, err := train(context.Background(), parse(t, "-checkpoint-dir="+straight), nil)
 	require.NoError(t, err)
-	part, err := train(context.Background(), parse(t, "-epochs=17", "-checkpoint-dir="+stopped))
+	part, err := train(context.Background(), parse(t, "-epochs=17", "-checkpoint-dir="+stopped), nil)
 	require.NoError(t, err)
 	require.NotEqual(t, latestBytes(t, straight), latestBytes(t, stopped))
 
-	rest, err := train(context.Background(), parse(t, "-checkpoint-dir="+stopped, "-resume"))
+	rest, err := train(context.Background(), parse(t, "-checkpoint-dir="+stopped, "-resume"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, latestBytes(t, straight), latestBytes(t, stopped))
 	assert.Equal(t, whole.evaluation, rest.evaluation)
@@ -121,7 +121,7 @@ func latestBytes(t *testing.T, dir string) string {
 func TestInterruptedRunSavesAndResumesExactly(t *testing.T) {
 	t.Parallel()
 	straight, stopped := t.TempDir(), t.TempDir()
-	_, err := train(context.Background(), parse(t, "-checkpoint-dir="+straight))
+	_, err := train(context.Background(), parse(t, "-checkpoint-dir="+straight), nil)
 	require.NoError(t, err)
 
 	o := parse(t, "-checkpoint-dir="+stopped)
@@ -141,7 +141,7 @@ func TestInterruptedRunSavesAndResumesExactly(t *testing.T) {
 	require.ErrorContains(t, err, "interrupted after step 100")
 	require.FileExists(t, filepath.Join(stopped, "step-00000100.json"))
 
-	_, err = train(context.Background(), parse(t, "-checkpoint-dir="+stopped, "-resume"))
+	_, err = train(context.Background(), parse(t, "-checkpoint-dir="+stopped, "-resume"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, latestBytes(t, straight), latestBytes(t, stopped))
 }
@@ -149,19 +149,19 @@ func TestInterruptedRunSavesAndResumesExactly(t *testing.T) {
 func TestCheckpointOfOtherSettingsIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, err := train(context.Background(), parse(t, "-epochs=2", "-checkpoint-dir="+dir))
+	_, err := train(context.Background(), parse(t, "-epochs=2", "-checkpoint-dir="+dir), nil)
 	require.NoError(t, err)
-	_, err = train(context.Background(), parse(t, "-epochs=4", "-checkpoint-dir="+dir, "-resume", "-hidden=8"))
+	_, err = train(context.Background(), parse(t, "-epochs=4", "-checkpoint-dir="+dir, "-resume", "-hidden=8"), nil)
 	assert.ErrorContains(t, err, "-hidden=8")
 	assert.ErrorContains(t, err, "-hidden=16")
-	_, err = train(context.Background(), parse(t, "-epochs=1", "-checkpoint-dir="+dir, "-resume"))
+	_, err = train(context.Background(), parse(t, "-epochs=1", "-checkpoint-dir="+dir, "-resume"), nil)
 	assert.ErrorContains(t, err, "beyond -epochs=1")
 }
 
 func TestDivergenceIsAnErrorAndIsNotSaved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	_, err := train(context.Background(), parse(t, "-lr=1e308", "-checkpoint-dir="+dir))
+	_, err := train(context.Background(), parse(t, "-lr=1e308", "-checkpoint-dir="+dir), nil)
 	require.ErrorContains(t, err, "diverged")
 	require.ErrorContains(t, err, "smaller -lr")
 	entries, err := os.ReadDir(dir)
@@ -173,9 +173,9 @@ func TestTemporaryFolderIsRemoved(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp) // Unix
 	t.Setenv("TMP", tmp)    // Windows
-	_, err := train(context.Background(), parse(t, "-epochs=1"))
+	_, err := train(context.Background(), parse(t, "-epochs=1"), nil)
 	require.NoError(t, err)
-	_, err = train(context.Background(), parse(t, "-epochs=1", "-lr=1e308"))
+	_, err = train(context.Background(), parse(t, "-epochs=1", "-lr=1e308"), nil)
 	require.ErrorContains(t, err, "diverged")
 	entries, err := os.ReadDir(tmp)
 	require.NoError(t, err)
