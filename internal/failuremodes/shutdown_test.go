@@ -32,7 +32,7 @@ func TestA1ShutdownIsBounded(t *testing.T) {
 				t.Run(fmt.Sprint(place, " ", protocol, " ", n), func(t *testing.T) {
 					where := addr(t)
 					before := goleak.IgnoreCurrent()
-					const timeout = 200 * time.Millisecond
+					const timeout = 100 * time.Millisecond
 					tm := setUp(t, config(to(protocol, "http://"+where), within(timeout)))
 					makeSpans(n)
 					var err error
@@ -70,7 +70,7 @@ func TestA1SignalsShareOneDeadline(t *testing.T) {
 		s := otlptest.Start(t)
 		tm, err := fromEnv(t, variables(
 			"OTEL_EXPORTER_OTLP_ENDPOINT", s.GRPCURL(), "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://"+otlptest.SilentAddr(t),
-			"NEMO_LENS_METRICS_ENABLED", "1", "NEMO_LENS_LOGS_ENABLED", "1", "NEMO_LENS_SHUTDOWN_TIMEOUT", "3s"))
+			"NEMO_LENS_METRICS_ENABLED", "1", "NEMO_LENS_LOGS_ENABLED", "1", "NEMO_LENS_SHUTDOWN_TIMEOUT", "1500ms"))
 		require.NoError(t, err)
 		makeSpans(3)
 		measure(t, tm)
@@ -137,7 +137,7 @@ func TestA3LossIsReported(t *testing.T) {
 			t.Run(fmt.Sprint(what, " ", protocol), func(t *testing.T) {
 				s := otlptest.Start(t)
 				s.SetFault(fault)
-				tm := setUp(t, config(to(protocol, urlOf(s, protocol)), within(200*time.Millisecond)))
+				tm := setUp(t, config(to(protocol, urlOf(s, protocol)), within(100*time.Millisecond)))
 				makeSpans(5)
 				flush := tm.ForceFlush(context.Background())
 				makeSpans(2)

@@ -1,0 +1,152 @@
+//go:build !lens_noop && unix
+
+package failuremodes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/grpc/codes"
+
+	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/otlptest"
+)
+
+func TestB1OverflowIsCountedAndSaid(t *testing.T) {
+	free := make(chan struct{})
+	stopped := &exporter{export: func(ctx context.Context, _ []sdktrace.ReadOnlySpan) error {
+		select {
+		case <-free:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}}
+	tm := setUp(t, config(func(c *lens.Config) { c.QueueSize, c.BatchSize = 2048, 512 }), lens.WithSpanExporter(stopped))
+	const made = 10000
+	took := bounded(t, "ending spans", func() { makeSpans(made) })
+	require.Less(t, took, limit)
+	s := tm.Stats()
+	requireBalance(t, s, made)
+	require.LessOrEqual(t, s.Queued, uint64(2048+512))
+	require.GreaterOrEqual(t, s.Dropped, uint64(made-2048-512))
+	require.Eventually(t, func() bool { return strings.Contains(tm.log.String(), "spans are being lost") }, limit, time.Millisecond)
+	close(free)
+	require.ErrorContains(t, tm.Shutdown(context.Background()), fmt.Sprintf("%d of %d spans lost", s.Dropped, made))
+	end := tm.Stats()
+	requireBalance(t, end, made)
+	require.Equal(t, s.Dropped, end.Dropped)
+	require.Zero(t, end.Queued)
+	require.LessOrEqual(t, strings.Count(tm.log.String(), "level=WARN"), 2, "not one line a span: %s", tm.log)
+}
+
+// flood ends spans from several goroutines until it is told to stop, and returns how
+// many there were.
+func flood(goroutines int, stop <-chan struct{}) (wait func() uint64) {
+	var wg sync.WaitGroup
+	made := make([]uint64, goroutines)
+	for i := range goroutines {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				_, span := lens.ManagedSpan(context.Background(), lens.Step, "step")
+				if !span.IsRecording() { // telemetry has ended
+					return
+				}
+				lens.End(span, nil)
+				made[i]++
+			}
+		})
+	}
+	return func() (sum uint64) {
+		wg.Wait()
+		for _, n := range made {
+			sum += n
+		}
+		return sum
+	}
+}
+
+func TestB1FloodsAreAccountedForExactly(t *testing.T) {
+	const goroutines = 8
+	small := func(c *lens.Config) { c.QueueSize, c.BatchSize, c.QueueWait = 256, 64, time.Microsecond }
+	block := func(c *lens.Config) { small(c); c.BlockOnFullQueue = true }
+	for what, c := range map[string]struct {
+		mode  func(*lens.Config)
+		fault otlptest.Fault
+		lossy bool
+	}{
+		"ordinary":               {mode: func(*lens.Config) {}}, // all fit into the default queue
+		"small queue":            {mode: small, lossy: true},
+		"blocking":               {mode: block},
+		"blocking and rejecting": {mode: block, fault: otlptest.Reject(codes.InvalidArgument, 400), lossy: true},
+		"rejecting":              {mode: small, fault: otlptest.Reject(codes.InvalidArgument, 400), lossy: true},
+		"partial":                {mode: block, fault: otlptest.PartialSuccess(3, ""), lossy: true},
+		"two resets":             {mode: small, fault: otlptest.ResetConnection().Times(2), lossy: true},
+		"throttling":             {mode: small, fault: otlptest.Throttle(time.Second).Times(1), lossy: true},
+	} {
+		for _, protocol := range protocols {
+			t.Run(fmt.Sprint(what, " ", protocol), func(t *testing.T) {
+				s := otlptest.Start(t, otlptest.WithCountOnly())
+				s.SetFault(c.fault)
+				tm := setUp(t, config(to(protocol, urlOf(s, protocol)), c.mode, within(10*time.Second)))
+				const each, made = 1500, goroutines * 1500
+				var wg sync.WaitGroup
+				for range goroutines {
+					wg.Go(func() { makeSpans(each) })
+				}
+				wg.Wait()
+				requireBalance(t, tm.Stats(), made)
+				err := tm.Shutdown(context.Background())
+				st := tm.Stats()
+				requireBalance(t, st, made)
+				require.Zero(t, st.Queued)
+				if lost := st.Dropped + st.Failed; lost > 0 {
+					require.True(t, c.lossy, "%+v: %v", st, err)
+					require.ErrorContains(t, err, fmt.Sprintf("%d of %d spans lost", lost, made))
+				} else {
+					require.NoError(t, err)
+				}
+				if !strings.Contains(what, "reset") { // what a broken connection has delivered, only the receiver knows
+					require.EqualValues(t, st.Exported, s.Count(otlptest.Traces), "%+v", st)
+				}
+			})
+		}
+	}
+}
+
+func TestB1FloodWhileTheCollectorRestarts(t *testing.T) {
+	s := otlptest.Start(t, otlptest.WithCountOnly())
+	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), within(10*time.Second), func(c *lens.Config) {
+		c.QueueSize, c.BatchSize, c.BlockOnFullQueue = 512, 64, false
+	}))
+	stop := make(chan struct{})
+	wait := flood(4, stop)
+	for range 2 {
+		n := s.Count(otlptest.Traces)
+		s.WaitFor(t, limit, "delivering", func(s *otlptest.Server) bool { return s.Count(otlptest.Traces) > n+500 })
+		s.Stop()
+		lost := tm.Stats().Dropped
+		require.Eventually(t, func() bool { return tm.Stats().Dropped > lost }, limit, time.Millisecond)
+		s.Restart(t)
+	}
+	n := s.Count(otlptest.Traces)
+	s.WaitFor(t, limit, "delivering again", func(s *otlptest.Server) bool { return s.Count(otlptest.Traces) > n })
+	close(stop)
+	made := wait()
+	err := tm.Shutdown(context.Background())
+	st := tm.Stats()
+	requireBalance(t, st, made)
+	require.Zero(t, st.Queued)
+	require.ErrorContains(t, err, fmt.Sprintf("%d of %d spans lost", st.Dropped+st.Failed, made))
+}
