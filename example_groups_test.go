@@ -90,14 +90,14 @@ func ExampleUnknownGroupError() {
 	var unknown *lens.UnknownGroupError
 	if errors.As(err, &unknown) {
 		fmt.Println("not known:", strings.Join(unknown.Unknown, ", "))
+		text, _, _ := strings.Cut(unknown.Error(), " in the spec")
+		fmt.Println(text)
 	}
 	fmt.Println("goes on with:", set)
-	text, _, _ := strings.Cut(err.Error(), " in the spec")
-	fmt.Println(text)
 	// Output:
 	// not known: optimiser
-	// goes on with: checkpoint,evaluate,job
 	// lens: unknown span group "optimiser" (did you mean "optimizer"?)
+	// goes on with: checkpoint,evaluate,job
 }
 
 // Each library registers its own vocabulary, and one spec selects among all.

@@ -21,7 +21,8 @@ func ExampleEstimateLoad() {
 		fmt.Println(cfg.ExportStrategy+":", load.String())
 	}
 	cfg.ExportStrategy, cfg.ExportSampleRate = "sampled", 0.01
-	load, _ := lens.EstimateLoad(cfg, job)
+	var load lens.Load
+	load, _ = lens.EstimateLoad(cfg, job)
 	fmt.Println("1 % of the ranks:", load.Exporters > 20 && load.Exporters < 65)
 	// Output:
 	// single_rank: 1 exporting processes, 40 spans/s

@@ -97,13 +97,3 @@ func join(attrs []attribute.KeyValue) string {
 	}
 	return b.String()
 }
-
-// parentOf finds the parent of the only span with that name.
-func parentOf(spans tracetest.SpanStubs, name string) trace.SpanContext {
-	for _, s := range spans {
-		if s.Name == name {
-			return s.Parent
-		}
-	}
-	return trace.SpanContext{}
-}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -46,6 +45,23 @@ func ExampleSetupTelemetry() {
 	fmt.Println(len(spans.GetSpans()), "span of", lens.EnabledSpanGroups())
 	// Output: 1 span of checkpoint,evaluate,job,step
 }
+
+// Options are gathered from where they are known.
+func ExampleOption() {
+	var opts []lens.Option
+	if rank, world, ok := launched(); ok {
+		opts = append(opts, lens.WithRank(rank, world))
+	}
+	opts = append(opts, lens.WithLogger(quiet))
+
+	cfg := lens.DefaultConfig()
+	cfg.Enabled, cfg.Exporter = true, "none"
+	h, err := lens.SetupTelemetry(context.Background(), cfg, opts...)
+	fmt.Println(h.IsExporting(), err, h.Shutdown(context.Background()))
+	// Output: true <nil> <nil>
+}
+
+func launched() (rank, world int, ok bool) { return 1, 2, true }
 
 // Disabled is the default: nothing starts, and a handle that does nothing is
 // returned.
@@ -102,23 +118,6 @@ func ExampleCurrent() {
 	// false
 	// true
 	// true
-}
-
-// Main is the whole of func main. It exits the process with the status that
-// run's error, or a signal, calls for, and loses no span on the way.
-func ExampleMain() {
-	cfg, err := lens.FromEnv("", "", nil)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	lens.Main(cfg, func(ctx context.Context) error {
-		ctx, span := lens.ManagedSpan(ctx, lens.Job, "train")
-		defer lens.End(span, nil)
-		forward(ctx)
-		fmt.Println("trained")
-		return nil
-	})
 }
 
 // A program with a main function of its own: a SIGTERM of the scheduler still
@@ -196,13 +195,20 @@ func ExampleWithResourceAttributes() {
 	// service.instance.id=run-7-rank0
 }
 
-// When the process was created, beside what is found out anyway.
+// CUDA stops at the first entry that names no device. Without ExactGPUCount the
+// entries are counted, as the reference does.
 func ExampleWithDetection() {
-	spans := tracetest.NewInMemoryExporter()
-	h := setUp(lens.WithSpanExporter(spans), lens.WithDetection(lens.Detection{ProcessStart: true}))
-	defer shutDown(h)
-	printResource(h, spans, "service.name")
-	// Output: service.name=nemo
+	defer setenv("CUDA_VISIBLE_DEVICES=0,1,")()
+
+	for _, detection := range []lens.Detection{{}, {ExactGPUCount: true}} {
+		spans := tracetest.NewInMemoryExporter()
+		h := setUp(lens.WithSpanExporter(spans), lens.WithDetection(detection))
+		printResource(h, spans, "host.gpu.count")
+		shutDown(h)
+	}
+	// Output:
+	// host.gpu.count=3
+	// host.gpu.count=2
 }
 
 // The first rank of each pipeline stage exports, whatever the configuration
@@ -221,7 +227,8 @@ func ExampleWithExportStrategy() {
 
 // An exporter of the program's own takes the place of the configured one.
 func ExampleWithSpanExporter() {
-	h := setUp(lens.WithSpanExporter(printer{}))
+	var exporter lens.SpanExporter = printer{}
+	h := setUp(lens.WithSpanExporter(exporter))
 	_, span := lens.ManagedSpan(context.Background(), lens.Evaluate, "evaluate")
 	lens.End(span, nil)
 	shutDown(h)
@@ -229,8 +236,6 @@ func ExampleWithSpanExporter() {
 }
 
 type printer struct{}
-
-var _ lens.SpanExporter = printer{}
 
 func (printer) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
 	for _, s := range spans {
