@@ -41,10 +41,12 @@ type plan struct {
 	output *wholeline.Writer // of the console exporters, opened at the first need
 	where  string
 	opened []func() error // to be closed in the reverse order
+
+	lastErrors lastErrors
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, env: os.LookupEnv}
+	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: lastErrors{}}
 	defer func() {
 		if err != nil {
 			_ = p.close()
@@ -277,6 +279,9 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (expo
 			return exporter, "", err
 		}
 		exporter, err = build.otlp(resolved)
+		if e, ok := any(exporter).(interface{ LastError() error }); ok && err == nil {
+			p.lastErrors[signal] = e.LastError
+		}
 		return exporter, otlp.Describe(resolved), err
 	}
 	return exporter, exporterNone, nil

@@ -60,6 +60,9 @@ func TestDeadAndSilentCollectorsDoNotStallTheExit(t *testing.T) {
 			case err := <-done:
 				require.ErrorContains(t, err, addr, "%s %s", name, protocol)
 				require.ErrorContains(t, err, "7 of 7 spans lost", "%s %s", name, protocol)
+				if name == "closed" {
+					require.ErrorContains(t, err, "connection refused", protocol)
+				}
 			case <-time.After(30 * time.Second): // far above the limit of 0.3 s
 				t.Fatalf("%s %s: Shutdown does not return", name, protocol)
 			}

@@ -5,6 +5,7 @@ package lens
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/logpipe"
 	"github.com/nemo-lens/lens/internal/metricpipe"
+	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/provider"
 )
 
@@ -22,11 +24,13 @@ type pipeline struct {
 	logs    *logpipe.Pipeline
 
 	lens, helpers trace.Tracer // never nil
+
+	lastErrors lastErrors
 }
 
 // build starts what the plan says. It cannot fail.
 func (p *plan) build() *pipeline {
-	built := new(pipeline)
+	built := &pipeline{lastErrors: p.lastErrors}
 	if p.metrics != nil {
 		built.metrics = metricpipe.New(*p.metrics)
 	}
@@ -49,20 +53,23 @@ func (p *plan) build() *pipeline {
 }
 
 // ending is one of the pipelines, by what can be done with it.
-type ending struct{ flush, shutdown func(context.Context) error }
+type ending struct {
+	name            otelenv.Signal
+	flush, shutdown func(context.Context) error
+}
 
 // signals are those that are on, in the order in which they end: the metrics
 // after the spans that they count.
 func (p *pipeline) signals() []ending {
 	var list []ending
 	if p.Pipeline != nil {
-		list = append(list, ending{p.Pipeline.ForceFlush, p.Pipeline.Shutdown})
+		list = append(list, ending{otelenv.Traces, p.Pipeline.ForceFlush, p.Pipeline.Shutdown})
 	}
 	if p.metrics != nil {
-		list = append(list, ending{p.metrics.ForceFlush, p.metrics.Shutdown})
+		list = append(list, ending{otelenv.Metrics, p.metrics.ForceFlush, p.metrics.Shutdown})
 	}
 	if p.logs != nil {
-		list = append(list, ending{p.logs.ForceFlush, p.logs.Shutdown})
+		list = append(list, ending{otelenv.Logs, p.logs.ForceFlush, p.logs.Shutdown})
 	}
 	return list
 }
@@ -71,7 +78,7 @@ func (p *pipeline) forceFlush(ctx context.Context) error {
 	signals := p.signals()
 	var errs []error
 	for i, s := range signals {
-		errs = append(errs, withShare(ctx, len(signals)-i, s.flush))
+		errs = append(errs, p.lastErrors.explain(s.name, withShare(ctx, len(signals)-i, s.flush)))
 	}
 	return errors.Join(errs...)
 }
@@ -80,9 +87,25 @@ func (p *pipeline) shutdown(ctx context.Context) error {
 	signals := p.signals()
 	var errs []error
 	for i, s := range signals {
-		errs = append(errs, withShare(ctx, len(signals)-i, s.shutdown))
+		errs = append(errs, p.lastErrors.explain(s.name, withShare(ctx, len(signals)-i, s.shutdown)))
 	}
 	return errors.Join(errs...)
+}
+
+// lastErrors asks the exporters that know why their last attempt failed.
+type lastErrors map[otelenv.Signal]func() error
+
+// explain adds to an error that only says that the time was up why the exporter
+// was still trying.
+func (l lastErrors) explain(signal otelenv.Signal, err error) error {
+	last := l[signal]
+	if last == nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if why := last(); why != nil {
+		return fmt.Errorf("%w; the last attempt: %w", err, why)
+	}
+	return err
 }
 
 // withShare gives f its part of the time that is left, so that a receiver that

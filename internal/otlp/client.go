@@ -51,6 +51,7 @@ type client struct {
 	closed   bool
 	underWay sync.WaitGroup
 	hold     time.Time // no attempt before
+	last     *failure  // of the attempts since the last success
 
 	closing sync.Once
 	done    chan struct{} // closed when nothing is left
@@ -111,6 +112,7 @@ func (c *client) export(ctx context.Context, request, response proto.Message) er
 	pause := firstPause
 	for tries := 1; ; tries++ {
 		err := send(ctx, response)
+		c.remember(err)
 		if err == nil {
 			return nil
 		}
@@ -135,6 +137,29 @@ func (c *client) export(ctx context.Context, request, response proto.Message) er
 		}
 		pause = min(2*pause, maxPause)
 	}
+}
+
+// remember keeps why the receiver cannot be reached, for those who stop waiting
+// while an export goes on trying.
+func (c *client) remember(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.last = nil
+	} else if f := failureOf(err); f.text != "" {
+		c.last = f
+	}
+}
+
+// LastError returns why the last attempt failed, or nil when it did not, or
+// there was none.
+func (c *client) LastError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		return nil
+	}
+	return c.last
 }
 
 // begin registers an export, unless the client is shut down.

@@ -47,3 +47,6 @@ func (e *logExporter) Export(ctx context.Context, records []log.Record) error {
 func (e *logExporter) ForceFlush(ctx context.Context) error { return ctx.Err() }
 
 func (e *logExporter) Shutdown(ctx context.Context) error { return e.client.shutdown(ctx) }
+
+// LastError is that of the client.
+func (e *logExporter) LastError() error { return e.client.LastError() }

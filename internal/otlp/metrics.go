@@ -75,3 +75,6 @@ func (e *metricExporter) ForceFlush(ctx context.Context) error { return ctx.Err(
 func (e *metricExporter) Shutdown(ctx context.Context) error { return e.client.shutdown(ctx) }
 
 func (e *metricExporter) MarshalLog() any { return e.client.marshalLog() }
+
+// LastError is that of the client.
+func (e *metricExporter) LastError() error { return e.client.LastError() }

@@ -72,3 +72,6 @@ func (c traceClient) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans
 	p := response.GetPartialSuccess()
 	return c.partial(p.GetRejectedSpans(), p.GetErrorMessage(), sent)
 }
+
+// LastError is that of the client.
+func (e *traceExporter) LastError() error { return e.client.LastError() }
