@@ -51,7 +51,7 @@ func TestB2InvalidUTF8CostsNoSpan(t *testing.T) {
 				trace.WithInstrumentationAttributes(attribute.String("key", bad))).Start(ctx, "foreign")
 			foreign.End()
 
-			counter, err := tm.MeterProvider().Meter("scope" + bad).Int64Counter("good", metric.WithDescription(bad), metric.WithUnit("{"+bad+"}"))
+			counter, err := tm.MeterProvider().Meter("scope"+bad).Int64Counter("good", metric.WithDescription(bad), metric.WithUnit("{"+bad+"}"))
 			require.NoError(t, err)
 			counter.Add(ctx, 1, metric.WithAttributes(attribute.String("key"+bad, bad)))
 			var r otellog.Record
