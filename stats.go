@@ -2,10 +2,13 @@
 
 package lens
 
-// Stats says what became of the spans, metrics and logs of a set-up. Started
-// and Ended count every span; of the ended ones, those that are sampled are
-// Exported, Dropped (never given to the exporter), Failed (not taken by the
-// receiver) or Queued.
+// Stats says what became of the spans, metrics and logs of a set-up. It counts
+// the spans that are sampled. At every moment
+//
+//	Ended = Exported + Dropped + Failed + Queued
+//
+// and Started is at least Ended. Dropped spans never came to the exporter,
+// Failed ones were not taken by the receiver.
 type Stats struct {
 	Started, Ended, Exported, Dropped, Failed, Queued, Open uint64
 
@@ -24,9 +27,14 @@ func (h *TelemetryHandle) Stats() (s Stats) {
 	}
 	p := h.pipeline
 	if p.Pipeline != nil {
+		// One snapshot of the queue; what started is read after it, so that a
+		// span never ends before it starts.
 		c := p.Counts()
-		s.Started, s.Ended, s.Open = p.Open.Started(), p.Open.Ended(), uint64(p.Open.Len())
-		s.Exported, s.Dropped, s.Failed, s.Queued = c.Exported, c.Dropped, c.Failed, c.Queued
+		s.Ended, s.Exported, s.Dropped, s.Failed, s.Queued = c.Ended, c.Exported, c.Dropped, c.Failed, c.Queued
+		if !p.HasQueue() {
+			s.Ended = p.Open.Ended()
+		}
+		s.Open, s.Started = uint64(p.Open.Len()), p.Open.Started()
 	}
 	if p.metrics != nil {
 		m := p.metrics.Stats()

@@ -116,3 +116,6 @@ func (p *Pipeline) Counts() batch.Stats {
 	}
 	return p.queue.Stats()
 }
+
+// HasQueue reports whether there is an exporter, and so a queue.
+func (p *Pipeline) HasQueue() bool { return p.queue != nil }
