@@ -30,7 +30,11 @@ const (
 // JobSpan starts the span around a whole run of rollouts, in the driver, while
 // the group [Job] is on. End it with [lens.End].
 func JobSpan(ctx context.Context) (context.Context, trace.Span) {
-	return lens.ManagedSpan(ctx, Job, SpanJob)
+	ctx, span := lens.ManagedSpan(ctx, Job, SpanJob)
+	if span.IsRecording() {
+		annotate(ctx)
+	}
+	return ctx, span
 }
 
 // TracedEndpoint makes a span of every request to h while the group is on;
@@ -65,13 +69,6 @@ func TracedVerify(h http.Handler) http.Handler {
 // gym.agent.responses, group [Agent].
 func TracedAgent(h http.Handler) http.Handler { return TracedEndpoint(Agent, SpanAgentResponses, h) }
 
-// TracedModelCall is [TracedEndpoint] for a model server's routes, group
-// [ModelCall]. The span's name is one of [SpanModelChatCompletions],
-// [SpanModelResponses] and [SpanModelMessages].
-func TracedModelCall(spanName string, h http.Handler) http.Handler {
-	return TracedEndpoint(ModelCall, spanName, h)
-}
-
 // site is what endpoints and functions have in common.
 type site struct {
 	group lens.SpanGroup
@@ -99,6 +96,7 @@ func (s *site) start(ctx context.Context) (context.Context, trace.Span) {
 }
 
 func (s *site) finish(ctx context.Context, began time.Time, ok bool) {
+	annotate(ctx)
 	if s.done != nil {
 		s.done(ctx, time.Since(began), ok)
 	}

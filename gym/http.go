@@ -42,7 +42,7 @@ func Middleware(next http.Handler) http.Handler {
 // only a request that failed is. Retries above a transport are spans of their
 // own: see [Client].
 func Transport(base http.RoundTripper) http.RoundTripper {
-	return lenshttp.NewTransport(base, HTTPClient, clientOptions()...)
+	return lenshttp.NewTransport(counting(base), HTTPClient, clientOptions()...)
 }
 
 // Client makes one client span, as [Transport] does, of everything that one
@@ -50,7 +50,7 @@ func Transport(base http.RoundTripper) http.RoundTripper {
 // redirects. A nil d means [http.DefaultClient]. A Transport further in adds no
 // span.
 func Client(d lenshttp.Doer, opts ...lenshttp.Option) *lenshttp.Client {
-	return lenshttp.NewClient(d, HTTPClient, append(clientOptions(), opts...)...)
+	return lenshttp.NewClient(countingDoer(d), HTTPClient, append(clientOptions(), opts...)...)
 }
 
 func clientOptions() []lenshttp.Option {

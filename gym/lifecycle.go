@@ -78,6 +78,7 @@ type telemetry struct {
 
 	once      sync.Once
 	recorders *recorders
+	shared    shared
 }
 
 func (t *telemetry) metricsActive() bool { return t != nil && t.metrics.Load() }
@@ -169,7 +170,7 @@ func initialize(o *initOptions) (t *telemetry) {
 	}
 	// The strategy of the job is about ranks, which these processes have not.
 	all := lens.WithExportStrategy(func(lens.Config, int, int) (bool, error) { return true, nil })
-	attrs := append(resourceAttributes(group, o), o.attrs...)
+	attrs := slices.Concat(resourceAttributes(group, o), hostAttributes(), o.attrs)
 	h, err = lens.SetupTelemetry(context.Background(), cfg, slices.Concat([]lens.Option{
 		lens.WithRank(0, 1), all, lens.WithResourceAttributes(attrs...),
 	}, o.lens)...)
@@ -210,6 +211,7 @@ func (t *telemetry) useMetrics() {
 	if t.handle.IsExporting() {
 		t.meter, t.meters = t.handle.Meter(), t.handle.MeterProvider()
 		t.metrics.Store(exportsMetrics(t.meters))
+		t.useSamplers()
 	}
 }
 
@@ -258,6 +260,7 @@ func ShutdownTelemetry(timeout time.Duration) {
 				slog.Warn("gym: the shutdown of telemetry panicked", "panic", v)
 			}
 		}()
+		t.shared.stop() // while the last samples still count
 		t.metrics.Store(false)
 		if t.removeLogs != nil {
 			t.removeLogs()

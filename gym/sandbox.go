@@ -106,6 +106,7 @@ func (s *SandboxTracker) Start(ctx context.Context, create func(context.Context)
 		span.SetAttributes(semconv.NeMoGymSandboxIDKey.String(id))
 	}
 	d := time.Since(began)
+	annotate(ctx)
 	record(func(r *recorders) {
 		r.sandboxStartup.Record(noCancel(ctx), milliseconds(d), s.attrs)
 		if s.counted.CompareAndSwap(false, true) {
@@ -144,6 +145,7 @@ func (s *SandboxTracker) Exec(ctx context.Context, run func(context.Context) (Sa
 	began, returned := time.Now(), false
 	defer func() {
 		d := time.Since(began)
+		annotate(ctx)
 		record(func(r *recorders) { r.sandboxExec.Record(noCancel(ctx), milliseconds(d), s.attrs) })
 		if !returned {
 			v := recover()
