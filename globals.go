@@ -8,7 +8,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 	otellog "go.opentelemetry.io/otel/log"
-	"go.opentelemetry.io/otel/log/global"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
@@ -49,12 +48,12 @@ func installGlobals(decided *bool, p *pipeline) (restore func()) {
 			}
 		})
 	}
-	if before := global.GetLoggerProvider(); p.logs != nil && install(before) {
+	if before := otel.GetLoggerProvider(); p.logs != nil && install(before) {
 		ours := p.logs.Provider
-		global.SetLoggerProvider(ours)
+		otel.SetLoggerProvider(ours)
 		undo = append(undo, func() {
-			if global.GetLoggerProvider() == otellog.LoggerProvider(ours) {
-				global.SetLoggerProvider(before)
+			if otel.GetLoggerProvider() == otellog.LoggerProvider(ours) {
+				otel.SetLoggerProvider(before)
 			}
 		})
 	}
@@ -80,5 +79,5 @@ func isDefault(v any) bool {
 		return false
 	}
 	pkg := t.Elem().PkgPath()
-	return pkg == "go.opentelemetry.io/otel/internal/global" || pkg == "go.opentelemetry.io/otel/log/internal/global"
+	return pkg == "go.opentelemetry.io/otel/internal/global"
 }

@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	otellog "go.opentelemetry.io/otel/log"
-	"go.opentelemetry.io/otel/log/global"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -111,7 +110,7 @@ func TestEachSignalReportsItsLoss(t *testing.T) {
 }
 
 func TestMetricReaderAndGlobals(t *testing.T) {
-	meters, loggers := otel.GetMeterProvider(), global.GetLoggerProvider()
+	meters, loggers := otel.GetMeterProvider(), otel.GetLoggerProvider()
 	reader := sdkmetric.NewManualReader()
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.LogsEnabled, cfg.RuntimeMetrics = true, true, true
@@ -119,7 +118,7 @@ func TestMetricReaderAndGlobals(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
 	require.Equal(t, h.MeterProvider(), otel.GetMeterProvider())
-	require.Equal(t, h.LoggerProvider(), global.GetLoggerProvider())
+	require.Equal(t, h.LoggerProvider(), otel.GetLoggerProvider())
 	_, open := ManagedSpan(context.Background(), Job, "job")
 	defer open.End()
 	var data metricdata.ResourceMetrics
@@ -135,7 +134,7 @@ func TestMetricReaderAndGlobals(t *testing.T) {
 	// Nobody has named a place for metrics, so no collector is called.
 	require.NoError(t, h.Shutdown(context.Background()))
 	require.Equal(t, meters, otel.GetMeterProvider())
-	require.Equal(t, loggers, global.GetLoggerProvider())
+	require.Equal(t, loggers, otel.GetLoggerProvider())
 }
 
 func TestSignalsThatAreOffCostNothing(t *testing.T) {
