@@ -136,7 +136,7 @@ func logEndpoint(s *logpipe.Settings) string {
 func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	s := &provider.Settings{
 		Log: log(), Resource: res, IDs: p.ids(),
-		Processors: append([]SpanProcessor{scopedAttributes{}}, p.o.processors...),
+		Own: []SpanProcessor{scopedAttributes{}}, Processors: p.o.processors,
 	}
 	chosen, warnings := otelenv.ParseSampler(p.env)
 	s.Sampler = chosen.SDK()

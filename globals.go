@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel"
 	otellog "go.opentelemetry.io/otel/log"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens/internal/otelenv"
@@ -22,7 +23,7 @@ var theSwitch = liveProvider{installed: true}
 // provider or propagator that the program has installed stays, unless it was
 // decided otherwise.
 func installGlobals(decided *bool, p *pipeline) (restore func()) {
-	undo := []func(){log().Install()}
+	var undo []func()
 	install := func(current any) bool {
 		if decided != nil {
 			return *decided
@@ -62,8 +63,13 @@ func installGlobals(decided *bool, p *pipeline) (restore func()) {
 	if before := otel.GetTextMapPropagator(); isDefault(before) && (decided == nil || *decided) {
 		propagators, warnings := otelenv.ParsePropagators(os.LookupEnv)
 		warn(warnings)
-		otel.SetTextMapPropagator(propagators.TextMap())
-		undo = append(undo, func() { otel.SetTextMapPropagator(before) })
+		ours := &ourPropagator{propagators.TextMap()}
+		otel.SetTextMapPropagator(ours)
+		undo = append(undo, func() {
+			if p, ok := otel.GetTextMapPropagator().(*ourPropagator); ok && p == ours {
+				otel.SetTextMapPropagator(before)
+			}
+		})
 	}
 	return func() {
 		for _, u := range undo {
@@ -71,6 +77,9 @@ func installGlobals(decided *bool, p *pipeline) (restore func()) {
 		}
 	}
 }
+
+// ourPropagator can be told from another one with the same formats.
+type ourPropagator struct{ propagation.TextMapPropagator }
 
 // isDefault reports whether a global is the one that OTel starts with.
 func isDefault(v any) bool {

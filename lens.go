@@ -194,14 +194,21 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		current = h
 		return h, nil
 	}
+	// Before anything of the SDK is made, which reports to the OTel error handler.
+	restoreErrors := log().Install()
 	plan, err := o.plan(ctx, cfg, runID)
 	if err != nil {
+		restoreErrors()
 		return nil, err
 	}
 	// From here on nothing fails.
 	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
 	active.Store(h.pipeline)
-	h.restore = installGlobals(o.global, h.pipeline)
+	restoreGlobals := installGlobals(o.global, h.pipeline)
+	h.restore = func() {
+		restoreGlobals()
+		restoreErrors()
+	}
 	if cfg.RuntimeMetrics && h.pipeline.metrics != nil {
 		startRuntimeMetrics(h.pipeline.metrics.Provider)
 	}

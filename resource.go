@@ -3,6 +3,7 @@
 package lens
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -18,8 +19,10 @@ const Version = "0.1.0-dev"
 // resource puts the attributes together; of two with one key the later wins:
 // the environment, then lens's own, then the program's, then what was detected.
 func (o *options) resource(cfg Config, runID string, inherited, detected []attribute.KeyValue) *resource.Resource {
-	attrs := append([]attribute.KeyValue(nil), resource.Default().Attributes()...)
-	attrs = append(attrs, inherited...)
+	// Not resource.Default, which reads the environment once more, and names the
+	// service after the program.
+	sdk, _ := resource.New(context.Background(), resource.WithTelemetrySDK()) // has no way to fail
+	attrs := append(append([]attribute.KeyValue(nil), sdk.Attributes()...), inherited...)
 	attrs = append(attrs, attribute.String("service.name", cfg.ServiceName), attribute.String("service.version", Version))
 	if cfg.RankAttributes != rankNVDL {
 		attrs = append(attrs, semconv.DLRankKey.Int(o.rank), semconv.DLWorldSizeKey.Int(o.worldSize))

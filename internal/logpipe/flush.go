@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/nemo-lens/lens/internal/logpipe/outcome"
 	"github.com/nemo-lens/lens/internal/logpipe/reentry"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // flusher waits until every record below a position of the queue has left it.

@@ -8,8 +8,8 @@ import (
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
+	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/logpipe/ending"
 	"github.com/nemo-lens/lens/internal/logpipe/reentry"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // Stats counts log records. Emitted = Exported + Dropped + Failed + Queued.

@@ -8,9 +8,9 @@ import (
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
-	"github.com/nemo-lens/lens/internal/logpipe/ending"
-	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/logpipe/reentry"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // work is the goroutine that hands batches to the exporter, until the queue is

@@ -9,11 +9,11 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
-	"github.com/nemo-lens/lens/internal/logpipe/ending"
-	"github.com/nemo-lens/lens/internal/logpipe/outcome"
 	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // Settings is everything that a pipeline is built from. Besides it the SDK reads

@@ -9,9 +9,9 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/logpipe/ending"
-	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // sender collects and exports.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // Stats counts exports and data points. Every point that was collected for the

@@ -22,7 +22,8 @@ type Settings struct {
 	Exporter   sdktrace.SpanExporter // nil: spans go to the processors only
 	Endpoint   string                // to be named in errors
 	Batch      batch.Config
-	Processors []sdktrace.SpanProcessor
+	Own        []sdktrace.SpanProcessor // of lens, before all others
+	Processors []sdktrace.SpanProcessor // of the program
 	Sampler    sdktrace.Sampler
 	IDs        sdktrace.IDGenerator
 	Limits     sdktrace.SpanLimits
@@ -50,22 +51,41 @@ func New(s Settings) *Pipeline {
 		sdktrace.WithSampler(s.Sampler),
 		sdktrace.WithIDGenerator(s.IDs),
 		sdktrace.WithRawSpanLimits(s.Limits),
-		// First, so that what it ends at shutdown still reaches the others.
-		sdktrace.WithSpanProcessor(p.Open),
 	}
+	for _, sp := range s.Own {
+		opts = append(opts, sdktrace.WithSpanProcessor(sp))
+	}
+	// Before the queue, so that what it ends at shutdown still gets there.
+	opts = append(opts, sdktrace.WithSpanProcessor(p.Open))
 	if s.Exporter != nil {
 		s.Batch.OnLoss = func(st batch.Stats) {
-			s.Log.Warn("spans lost", fmt.Sprintf("spans are being lost on the way to %s: %d dropped because the queue was full, %d failed to be sent",
+			s.Log.Warn(spansLost, fmt.Sprintf("spans are being lost on the way to %s: %d dropped because the queue was full, %d failed to be sent",
 				s.Endpoint, st.Dropped, st.Failed))
 		}
-		p.queue = batch.New(guard.New(s.Exporter, guard.Options{Log: s.Log}), s.Batch)
+		p.queue = batch.New(recovering{guard.New(s.Exporter, guard.Options{Log: s.Log}), s}, s.Batch)
 		opts = append(opts, sdktrace.WithSpanProcessor(ownedQueue{p.queue, p}))
 	}
-	for _, sp := range s.Processors {
+	for _, sp := range guarded(s.Processors, s.Log) {
 		opts = append(opts, sdktrace.WithSpanProcessor(sp))
 	}
 	p.Provider = sdktrace.NewTracerProvider(opts...)
 	return p
+}
+
+const spansLost = "spans lost"
+
+// recovering says when spans arrive again after some were lost.
+type recovering struct {
+	sdktrace.SpanExporter
+	s Settings
+}
+
+func (r recovering) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := r.SpanExporter.ExportSpans(ctx, spans)
+	if err == nil {
+		r.s.Log.Recovered(spansLost, "lens: spans are exported again to "+r.s.Endpoint)
+	}
+	return err
 }
 
 // ownedQueue hides the end of the queue from the SDK's provider, which would

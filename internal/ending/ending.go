@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/logpipe/outcome"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // linger is how long the work goes on when no caller waits any more, so that a
