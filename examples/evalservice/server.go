@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/gym"
+	"github.com/nemo-lens/lens/gym/operations"
+)
+
+// graceful is how long a server has to finish its requests, and then to export
+// what it recorded.
+const graceful = 5 * time.Second
+
+// message is what a server writes to its standard output, for the supervisor:
+// where it listens, and in the end what became of its spans.
+type message struct {
+	URL   string      `json:"url,omitempty"`
+	Stats *lens.Stats `json:"stats,omitempty"`
+}
+
+// server is one of the three server processes.
+type server struct {
+	definition
+	client    *http.Client
+	limit     *operations.Semaphore
+	meters    meters
+	listening func(url string) // called before the first request
+}
+
+// runServer serves until it is interrupted, or until its standard input ends:
+// the supervisor holds the other end, so that no server outlives it.
+func runServer(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	o, err := parseServer(args, stderr)
+	if err != nil {
+		return err
+	}
+	config, err := loadConfig(runJSON)
+	if err != nil {
+		return err
+	}
+	s := &server{definition: config.servers[o.name]}
+	if s.Type == "" {
+		return usageError{fmt.Errorf("-name=%q: want a server of run.json", o.name)}
+	}
+	line := gym.NewServerTimeline(o.name, s.Type, false)
+	line.Mark(gym.StageLoadConfig)
+
+	h := gym.InitTelemetry(gym.WithServerName(o.name), gym.WithServerType(s.Type), quiet(stderr))
+	err = s.serve(ctx, o, line, h, stdin, stdout)
+	gym.ShutdownTelemetry(graceful)
+	stats := h.Stats()
+	return errors.Join(err, json.NewEncoder(stdout).Encode(message{Stats: &stats}))
+}
+
+func (s *server) serve(ctx context.Context, o serverOptions, line *gym.ServerTimeline, h *lens.TelemetryHandle, stdin io.Reader, stdout io.Writer) (err error) {
+	line.Mark(gym.StageInitTelemetry)
+	cfg, _ := gym.TelemetryConfigFromEnv(gym.DefaultTelemetryConfig()) // InitTelemetry has logged what is wrong
+	if s.meters, err = startMeters(h, cfg, true); err != nil {
+		return err
+	}
+	defer s.meters.stop()
+	if s.client, err = s.meters.client(s.ConnectionsPerServer); err != nil {
+		return err
+	}
+	defer s.client.CloseIdleConnections()
+	s.limit = operations.NewSemaphore(s.Concurrency, siteOf(o.name, s.Type), s.meters.waits, gym.IsMetricsExporterActive)
+	routes, err := s.routes(o)
+	if err != nil {
+		return err
+	}
+	// The supervisor's probes are outside: no spans, and no requests in the metrics.
+	all := http.NewServeMux()
+	all.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
+	all.Handle("/", gym.Middleware(gym.RolloutPath(s.meters.inFlight.Middleware(routes))))
+	srv := &http.Server{Handler: all, ReadHeaderTimeout: requestTimeout}
+	line.ReportWhenServing(srv, gym.StageListen)
+	line.Mark(gym.StageSetupWebserver)
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	url := "http://" + listener.Addr().String()
+	if s.listening != nil {
+		s.listening(url)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(listener) }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { // ends with the process, when no end of the input comes
+		_, _ = io.Copy(io.Discard, stdin)
+		stop()
+	}()
+	if err := json.NewEncoder(stdout).Encode(message{URL: url}); err != nil {
+		stop()
+	}
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceful)
+	defer cancel()
+	err = srv.Shutdown(deadline)
+	if serveErr := <-failed; !errors.Is(serveErr, http.ErrServerClosed) {
+		err = errors.Join(err, serveErr)
+	}
+	return err
+}
+
+func (s *server) peer(name, url string) peer { return peer{name: name, url: url, http: s.client} }
+
+// siteOf names the limit of a server in the metrics, as NeMo Gym does.
+func siteOf(name, kind string) string {
+	switch kind {
+	case gym.ServerTypeModel:
+		return "model." + name
+	case gym.ServerTypeResources:
+		return "resources." + name
+	}
+	return "agent." + name
+}
+
+// quiet leaves out what lens says about itself when nothing is wrong.
+func quiet(w io.Writer) gym.InitOption {
+	return gym.WithLensOptions(lens.WithLogger(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+}

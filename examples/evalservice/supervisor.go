@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/gym"
+	"github.com/nemo-lens/lens/gym/memprofile"
+)
+
+// startTimeout is how long the servers have until all of them are healthy.
+const startTimeout = 30 * time.Second
+
+// fileEnv names the file that the console exporter of a process writes to.
+const fileEnv = "NEMO_GYM_OTEL_EXPORTER_FILE"
+
+// supervisor is the first process, which drives the run.
+type supervisor struct {
+	options
+	config runConfig
+	tasks  []task
+	stdout io.Writer
+	fleet  *fleet
+	files  *files // nil when the spans go elsewhere, or nowhere
+	handle *lens.TelemetryHandle
+	groups lens.GroupSet // that were on
+	runID  string
+}
+
+func runSupervisor(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	line := gym.NewSupervisorTimeline()
+	o, err := parseOptions(args, stderr)
+	if err != nil {
+		return err
+	}
+	s := &supervisor{options: o, stdout: stdout}
+	if s.config, err = loadConfig(runJSON); err != nil {
+		return err
+	}
+	if s.tasks, err = loadTasks(tasksJSONL); err != nil {
+		return err
+	}
+	line.Mark(gym.StageLoadConfig)
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.fleet = &fleet{stderr: &lines{w: stderr}, died: func(err error) { cancel(err) }}
+	if err := s.startTelemetry(stderr); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.files.remove()) }()
+	line.Mark(gym.StageInitTelemetry)
+	line.BeginTrace()
+
+	results, began, runErr := s.evaluate(ctx, line)
+	took := time.Since(began)
+	// The supervisor's telemetry ends before it stops the servers, also when the
+	// start-up has failed: what is open then is cut off and marked.
+	gym.ShutdownTelemetry(graceful)
+	if err := errors.Join(runErr, s.fleet.stop()); err != nil {
+		return err
+	}
+	return s.report(results, took)
+}
+
+// startTelemetry is what happens before any server is started.
+func (s *supervisor) startTelemetry(stderr io.Writer) error {
+	if s.options.groups != "" {
+		if err := os.Setenv("NEMO_GYM_OTEL_SPAN_GROUPS", s.options.groups); err != nil {
+			return err
+		}
+	}
+	s.runID = gym.ConfigureTelemetryEnv(&s.config.telemetry) // the servers inherit it
+	cfg, err := gym.TelemetryConfigFromEnv(s.config.telemetry)
+	if err == nil && s.runID != "" && cfg.Exporter == "console" {
+		if s.files, err = newFiles(s.keep); err != nil {
+			return err
+		}
+		if err := os.Setenv(fileEnv, s.files.of(gym.ServerTypeSupervisor)); err != nil {
+			return errors.Join(err, s.files.remove())
+		}
+	}
+	s.config.telemetry = cfg
+	s.handle = gym.InitTelemetry(gym.WithServerName(gym.ServerTypeSupervisor), gym.WithServerType(gym.ServerTypeSupervisor), quiet(stderr))
+	s.groups = lens.EnabledSpanGroups()
+	if !s.handle.IsExporting() { // a build without telemetry, or a variable that cannot be read
+		err, s.files = s.files.remove(), nil
+		return err
+	}
+	return nil
+}
+
+// evaluate starts the servers and runs the rollouts.
+func (s *supervisor) evaluate(ctx context.Context, line *gym.SupervisorTimeline) (results []result, began time.Time, err error) {
+	began = time.Now()
+	m, err := startMeters(s.handle, s.config.telemetry, false)
+	if err != nil {
+		return nil, began, err
+	}
+	defer m.stop()
+	agents, err := s.startServers(ctx, line)
+	if err != nil {
+		return nil, began, err
+	}
+	line.Finish()
+	gym.RecordActiveServers(len(s.fleet.servers))
+	defer gym.RecordActiveServers(0)
+	stopProfile := s.profileMemory()
+	defer stopProfile()
+
+	client, err := m.client(s.concurrency)
+	if err != nil {
+		return nil, began, err
+	}
+	defer client.CloseIdleConnections()
+	began = time.Now()
+	results, err = drive(ctx, s.options, s.tasks, peer{name: agents[0].name, url: agents[0].url, http: client}, m)
+	// What the gauges show now is of more interest than what they show after the end.
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceful)
+	defer cancel()
+	if err := s.handle.ForceFlush(flush); err != nil {
+		_, _ = fmt.Fprintln(s.fleet.stderr.w, "evalservice:", err)
+	}
+	return results, began, err
+}
+
+// startServers starts the models and the resources servers, then the agents,
+// which are told where the former are, and returns the agents.
+func (s *supervisor) startServers(ctx context.Context, line *gym.SupervisorTimeline) (agents []*process, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the servers were not healthy after %v", startTimeout))
+	defer cancel()
+	peers := make(map[string]string)
+	for _, kind := range []string{gym.ServerTypeModel, gym.ServerTypeResources} {
+		for _, name := range s.config.ofType(kind) {
+			if _, err := s.start(name, kind, line, nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, p := range s.fleet.servers {
+		if peers[p.name], err = p.address(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range s.config.ofType(gym.ServerTypeAgent) {
+		p, err := s.start(name, gym.ServerTypeAgent, line, peers)
+		if err != nil {
+			return nil, err
+		}
+		agents = append(agents, p)
+	}
+	if len(agents) == 0 {
+		return nil, errors.New("run.json: want a server of type " + gym.ServerTypeAgent)
+	}
+	line.Mark(gym.StageSpawnServers)
+	probe := &http.Client{Transport: &http.Transport{}, Timeout: time.Second}
+	defer probe.CloseIdleConnections()
+	for _, p := range s.fleet.servers {
+		if err := p.healthy(ctx, probe); err != nil {
+			return nil, err
+		}
+		line.ServerReady(p.name)
+		_, _ = fmt.Fprintf(s.stdout, "%-16s pid %-7d %s\n", p.name, p.cmd.Process.Pid, p.url)
+	}
+	line.Mark(gym.StageWaitForServers)
+	return agents, nil
+}
+
+func (s *supervisor) start(name, kind string, line *gym.SupervisorTimeline, peers map[string]string) (*process, error) {
+	env := append(os.Environ(), line.ServerEnv(name, kind)...)
+	if s.files != nil {
+		env = append(env, fileEnv+"="+s.files.of(name))
+	}
+	return s.fleet.start(name, kind, env, peers)
+}
+
+// profileMemory samples the host and the servers until stop is called.
+func (s *supervisor) profileMemory() (stop func()) {
+	cfg, err := gym.MemoryProfilingConfigFromEnv(s.config.telemetry.MemoryProfiling)
+	if err == nil {
+		err = memprofile.Conditions{
+			Enabled:   cfg.Enabled,
+			Metrics:   gym.IsTelemetryMetricsEnabled(),
+			Exporting: s.handle.IsExporting(),
+		}.Check()
+	}
+	var profiler *memprofile.Profiler
+	if err == nil {
+		var targets []memprofile.Target
+		for _, p := range s.fleet.servers {
+			targets = append(targets, memprofile.Target{Name: p.name, Type: p.kind, PID: p.cmd.Process.Pid})
+		}
+		profiler, err = memprofile.New(s.handle.Meter(), memprofile.Config{
+			Targets:  targets,
+			Interval: seconds(cfg.IntervalSeconds),
+			Active:   gym.IsMetricsExporterActive,
+		})
+	}
+	if err != nil {
+		if s.handle.IsExporting() { // otherwise nobody expects a profile
+			_, _ = fmt.Fprintln(s.stdout, err)
+		}
+		return func() {}
+	}
+	profiler.Start()
+	return profiler.Stop
+}
+
+// files are where the processes write their spans and metrics.
+type files struct {
+	dir  string
+	keep bool
+}
+
+func newFiles(keep string) (*files, error) {
+	if keep == "" {
+		dir, err := os.MkdirTemp("", "lens-evalservice-")
+		if err != nil {
+			return nil, fmt.Errorf("folder for the spans: %w", err)
+		}
+		return &files{dir: dir}, nil
+	}
+	if err := os.MkdirAll(keep, 0o700); err != nil {
+		return nil, fmt.Errorf("-keep: %w", err)
+	}
+	// The exporter appends, so that an earlier run would be read as this one.
+	if old, err := filepath.Glob(filepath.Join(keep, "*.jsonl")); err != nil || len(old) > 0 {
+		return nil, usageError{fmt.Errorf("-keep=%s: want a folder without .jsonl files of an earlier run", keep)}
+	}
+	return &files{dir: keep, keep: true}, nil
+}
+
+func (f *files) of(name string) string { return filepath.Join(f.dir, name+".jsonl") }
+
+func (f *files) remove() error {
+	if f == nil || f.keep {
+		return nil
+	}
+	return os.RemoveAll(f.dir)
+}
+
+// stats are what became of the spans of each process that said so.
+func (s *supervisor) stats() map[string]lens.Stats {
+	all := map[string]lens.Stats{gym.ServerTypeSupervisor: s.handle.Stats()}
+	for _, p := range s.fleet.servers {
+		if p.stats != nil {
+			all[p.name] = *p.stats
+		}
+	}
+	return all
+}
