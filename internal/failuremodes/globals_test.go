@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -114,6 +115,22 @@ func TestD1OnePipelineAtATime(t *testing.T) {
 	})
 }
 
+func TestD1ASecondSetUpOutlivesTheFirst(t *testing.T) {
+	globals(t)
+	s := otlptest.Start(t)
+	cfg := config(to(grpcProtocol, s.GRPCURL()))
+	before := otel.GetTracerProvider()
+	first := setUp(t, cfg, lens.WithAllowReinit())
+	second := setUp(t, cfg, lens.WithAllowReinit())
+	require.NoError(t, first.Shutdown(context.Background()))
+	_, span := otel.Tracer("library").Start(context.Background(), "through the global")
+	span.End()
+	makeSpans(1)
+	require.NoError(t, second.Shutdown(context.Background()))
+	require.Equal(t, map[string]int{"through the global": 1, "step": 1}, namesOf(s.Spans()))
+	require.Equal(t, before, otel.GetTracerProvider())
+}
+
 func TestD1FiftyCyclesLeaveNothing(t *testing.T) {
 	s := otlptest.Start(t, otlptest.WithCountOnly())
 	before := goleak.IgnoreCurrent()
@@ -178,7 +195,9 @@ func globals(t *testing.T) {
 		if otel.GetMeterProvider() != meters {
 			otel.SetMeterProvider(meters)
 		}
-		otel.SetTextMapPropagator(propagator)
+		if !reflect.DeepEqual(otel.GetTextMapPropagator(), propagator) {
+			otel.SetTextMapPropagator(propagator)
+		}
 		if otel.GetErrorHandler() != handler {
 			otel.SetErrorHandler(handler)
 		}
