@@ -2,6 +2,7 @@ package gym
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/gym/operations"
@@ -39,9 +40,24 @@ func NewSemaphore(n int, site string) *operations.Semaphore {
 // metrics are exported; see [operations.Metrics.Do]. Otherwise it enters the
 // limit, runs the operation and leaves.
 func ResourcesOperation(ctx context.Context, limit operations.Limiter, operation operations.Operation, executor operations.Executor, run func(*operations.Op) error) error {
-	var m *operations.Metrics
-	if t, err := active(); err == nil {
-		m = t.shared.operations.get(func() (*operations.Metrics, error) { return operations.NewMetrics(t.meter, t.metricsActive) })
+	t, err := active()
+	if err != nil {
+		return unmeasured(ctx, limit, operation, run)
 	}
+	m := t.shared.operations.get(func() (*operations.Metrics, error) { return operations.NewMetrics(t.meter, t.metricsActive) })
 	return m.Do(ctx, limit, operation, executor, run)
+}
+
+// nobody takes the outcomes that nobody asks for. One is enough, as it may be
+// set by many at once.
+var nobody operations.Op
+
+func unmeasured(ctx context.Context, limit operations.Limiter, operation operations.Operation, run func(*operations.Op) error) error {
+	if limit != nil {
+		if err := limit.Acquire(ctx); err != nil {
+			return fmt.Errorf("gym: %s operation was not let in by its limit: %w", operation, err)
+		}
+		defer limit.Release()
+	}
+	return run(&nobody)
 }

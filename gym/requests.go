@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -23,7 +24,8 @@ import (
 // [http.DefaultTransport]. While metrics are exported each time is counted in
 // gym.http.retry_total, by why: server_disconnected, client_os_error, timeout or
 // other, which is every answer that called for it. Put [Transport] above it, so
-// that all of them are in one span.
+// that all of them are in one span. Those of [lenshttp.WithRetry] are in the span
+// only.
 func RetryTransport(base http.RoundTripper, r lenshttp.Retry) http.RoundTripper {
 	return counting(r.RoundTripper(counting(base)))
 }
@@ -78,7 +80,7 @@ func (c *counted) count(r *http.Request) (*http.Response, error) {
 	}
 	before := x.timeouts.Load()
 	res, err := c.base.RoundTrip(sent)
-	why := failureOf(res, err)
+	why := failureOf(ctx, res, err)
 	if why == &timedOut && x.timeouts.CompareAndSwap(before, before+1) {
 		count(func(c *counters) { c.timeouts.Add(noCancel(ctx), 1, internalSet(ctx)) })
 	}
@@ -112,7 +114,7 @@ func internalSet(ctx context.Context) metric.MeasurementOption {
 }
 
 // failureOf returns why a request that is sent again is, or nil.
-func failureOf(res *http.Response, err error) *string {
+func failureOf(ctx context.Context, res *http.Response, err error) *string {
 	if err == nil {
 		if res != nil && (res.StatusCode >= 500 || res.StatusCode == http.StatusTooManyRequests ||
 			res.StatusCode == http.StatusRequestTimeout || res.StatusCode == http.StatusTooEarly) {
@@ -120,7 +122,10 @@ func failureOf(res *http.Response, err error) *string {
 		}
 		return nil
 	}
-	if isTimeout(err) {
+	// At its Timeout an http.Client cancels the request, whose context has the
+	// same deadline: either can be seen first.
+	deadline, limited := ctx.Deadline()
+	if isTimeout(err) || limited && errors.Is(err, context.Canceled) && !time.Now().Before(deadline) {
 		return &timedOut
 	}
 	// net/http has no exported error for a kept connection that the server closed.
