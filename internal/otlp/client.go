@@ -159,7 +159,13 @@ func (c *client) LastError() error {
 	if c.last == nil {
 		return nil
 	}
-	return c.last
+	told := *c.last
+	for _, more := range []string{told.hint, c.proxy()} {
+		if more != "" {
+			told.text += "; " + more
+		}
+	}
+	return &told
 }
 
 // begin registers an export, unless the client is shut down.

@@ -153,7 +153,8 @@ func (c *client) errorOf(f *failure, ended error, tries int, start time.Time) er
 	if f.after > 0 && ended == nil {
 		e.reason += fmt.Sprintf("; the receiver asks to wait %s", f.after.Round(time.Millisecond))
 	}
-	if p := c.proxy(); p != "" && f.status < 400 {
+	// Also for a status: a proxy that refuses answers in the receiver's place.
+	if p := c.proxy(); p != "" {
 		e.hint = strings.TrimPrefix(e.hint+"; "+p, "; ")
 	}
 	return e

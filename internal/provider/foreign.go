@@ -53,6 +53,9 @@ func (f foreign) Shutdown(ctx context.Context) error {
 
 func (f foreign) call(ctx context.Context, method string, do func(context.Context) error) error {
 	err, _ := outcome.Call(ctx, f.name(method), func() error { return do(ctx) })
+	if err != nil {
+		f.log.Warn("span processor error", outcome.Text(err))
+	}
 	return err
 }
 
