@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -464,4 +465,22 @@ func TestC19AZeroShutdownTimeoutEnds(t *testing.T) {
 	p.signal(t, syscall.SIGTERM)
 	require.Equal(t, -int(syscall.SIGTERM), p.status(t))
 	require.Less(t, p.took, 5*time.Second+slack)
+}
+
+// The SDK reads OTEL_RESOURCE_ATTRIBUTES itself and complains through the error handler.
+var badResource = program("C9 logger", func() {
+	h := mustSetUp(lens.WithLogger(slog.New(slog.NewTextHandler(os.Stdout, nil))))
+	makeSpans(1)
+	check(h.Shutdown(context.Background()), 80)
+})
+
+func TestC9NothingIsSaidPastTheLogger(t *testing.T) {
+	t.Parallel()
+	s := otlptest.Start(t)
+	p := runChild(t, badResource, exportTo(grpcProtocol, s.GRPCURL(), "NEMO_LENS_METRICS_ENABLED=1", "NEMO_LENS_LOGS_ENABLED=1",
+		"OTEL_RESOURCE_ATTRIBUTES=team=blue,nonsense")...)
+	require.Zero(t, p.status(t), &p.stderr)
+	require.Empty(t, p.stderr.String())
+	require.Contains(t, p.stdout.String(), "OTEL_RESOURCE_ATTRIBUTES")
+	require.Equal(t, "blue", s.Spans()[0].Resource["team"])
 }

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log/global"
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -448,4 +449,31 @@ func TestD10ACleanExitIsQuiet(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestD2APropagatorSetLaterStays(t *testing.T) {
+	globals(t)
+	s := otlptest.Start(t)
+	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL())))
+	otel.SetTextMapPropagator(propagation.Baggage{})
+	require.NoError(t, tm.Shutdown(context.Background()))
+	require.Equal(t, propagation.Baggage{}, otel.GetTextMapPropagator())
+}
+
+func TestD5TheEndOfAnOutageIsSaid(t *testing.T) {
+	s := otlptest.Start(t)
+	s.SetFault(otlptest.Reject(codes.InvalidArgument, 400))
+	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL())))
+	for range 5 {
+		makeSpans(1)
+		_ = tm.ForceFlush(context.Background())
+	}
+	require.Eventually(t, func() bool { return strings.Contains(tm.log.String(), "spans are being lost") }, limit, time.Millisecond)
+	require.NotContains(t, tm.log.String(), "again")
+	s.SetFault()
+	makeSpans(1)
+	require.NoError(t, tm.ForceFlush(context.Background()))
+	makeSpans(1)
+	require.NoError(t, tm.ForceFlush(context.Background()))
+	require.Equal(t, 1, strings.Count(tm.log.String(), "failures="), "one line says that spans are exported again: %s", tm.log)
 }
