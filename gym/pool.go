@@ -31,7 +31,7 @@ type PoolSettings = connpool.Settings
 func DefaultPoolSettings() PoolSettings { return connpool.DefaultSettings() }
 
 // poolReports logs each settings once in a process.
-var poolReports connpool.Reporter
+var poolReports = new(connpool.Reporter)
 
 // NewPool puts the connection pool of a process above base; see package
 // connpool. A nil base is a clone of [http.DefaultTransport] that keeps as many

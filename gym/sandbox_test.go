@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -138,8 +139,40 @@ func TestSandbox67Active(t *testing.T) {
 	require.NoError(t, late.Stop(ctx, releaseWith(nil)))
 	assert.InDelta(t, 0, active()[b], 0, "what was counted is taken off when the group has gone")
 
+	lens.SetEnabledSpanGroups()
+	early := NewSandboxTracker("B")
+	require.NoError(t, early.Start(ctx, createAs("B")))
+	lens.SetEnabledSpanGroups(Sandbox)
+	require.NoError(t, early.Stop(ctx, releaseWith(nil)))
+	assert.InDelta(t, 0, active()[b], 0, "what was not counted, as the group was off, is not taken off")
+
+	assert.Panics(t, func() { _ = NewSandboxTracker("B").Start(ctx, func(context.Context) (string, error) { panic("no") }) })
+	assert.InDelta(t, 0, active()[b], 0, "a create that panics counts nothing")
+
+	gone := start("B")
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	assert.Panics(t, func() { _ = gone.Stop(over, func(context.Context) error { panic("no") }) })
+	assert.InDelta(t, 0, active()[b], 0, "a release that panics counts, also when its request is over")
+
+	many := start("B")
+	assert.InDelta(t, 1, active()[b], 0)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { _ = many.Stop(ctx, releaseWith(nil)) })
+	}
+	wg.Wait()
+	assert.InDelta(t, 0, active()[b], 0, "of stops at once only one counts")
+
+	require.NoError(t, many.Start(ctx, createAs("B")))
+	assert.InDelta(t, 1, active()[b], 0, "it can be created anew")
+	require.NoError(t, many.Start(ctx, createAs("B")))
+	assert.InDelta(t, 1, active()[b], 0, "and is one sandbox")
+	require.NoError(t, many.Stop(ctx, releaseWith(nil)))
+	assert.InDelta(t, 0, active()[b], 0)
+
 	assert.EqualValues(t, 2, countOf(m, "gym.sandbox.startup_duration_ms", a))
-	assert.EqualValues(t, 4, countOf(m, "gym.sandbox.startup_duration_ms", b))
+	assert.EqualValues(t, 8, countOf(m, "gym.sandbox.startup_duration_ms", b))
 }
 
 func countOf(m *readings, name, attrs string) (n uint64) {
