@@ -100,7 +100,7 @@ func TestB1FloodsAreAccountedForExactly(t *testing.T) {
 				s := otlptest.Start(t, otlptest.WithCountOnly())
 				s.SetFault(c.fault)
 				tm := setUp(t, config(to(protocol, urlOf(s, protocol)), c.mode, within(10*time.Second)))
-				const each, made = 1500, goroutines * 1500
+				const each, made = 1000, goroutines * 1000
 				var wg sync.WaitGroup
 				for range goroutines {
 					wg.Go(func() { makeSpans(each) })
