@@ -9,7 +9,6 @@ import (
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/gym"
-	"github.com/nemo-lens/lens/gym/operations"
 )
 
 // result is one rollout.
@@ -24,10 +23,10 @@ type result struct {
 // rollout is a trace of its own and not a part of the job's, so that a trace
 // stays small however long the run is. When ctx ends it stops sending, and
 // returns why.
-func drive(ctx context.Context, o options, tasks []task, agent peer, m meters) (results []result, err error) {
+func drive(ctx context.Context, o options, tasks []task, agent peer) (results []result, err error) {
 	_, job := gym.JobSpan(ctx)
 	defer lens.End(job, &err)
-	limit := operations.NewSemaphore(o.concurrency, "rollout_driver", m.waits, gym.IsMetricsExporterActive)
+	limit := gym.NewSemaphore(o.concurrency, "rollout_driver")
 	results = make([]result, o.rollouts)
 	var running sync.WaitGroup
 	for i := range results {
@@ -60,5 +59,10 @@ func rollout(ctx context.Context, i int, tasks []task, agent peer) result {
 	var out runResponse
 	r.err = agent.post(gym.WithRolloutID(ctx, r.id), "/run", in, &out)
 	r.took, r.reward = time.Since(began), out.Reward
+	end := gym.RolloutResult{Outcome: gym.RolloutScored, Dispatch: agent.name}
+	if r.err != nil {
+		end.Outcome, end.FailureClass = gym.RolloutFailed, "agent"
+	}
+	gym.RecordRolloutOutcome(ctx, end)
 	return r
 }

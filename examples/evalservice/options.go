@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/gym"
 )
 
@@ -48,7 +49,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		faults = append(faults, fmt.Errorf("-concurrency=%d: want 1 to %d", o.concurrency, maxConcurrency))
 	}
 	// A variable may name groups of other programs; a flag of this one may not.
-	if _, err := gym.SpanGroups.Resolve(o.groups); err != nil {
+	if _, err := gym.ResolveSpanGroups(o.groups); err != nil {
 		faults = append(faults, fmt.Errorf("-groups=%s: %w", o.groups, err))
 	}
 	return o, usage(faults)
@@ -56,7 +57,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 
 func vocabulary() string {
 	var names []string
-	for _, g := range gym.SpanGroups.Groups().Groups() {
+	for _, g := range lens.DefaultRegistry.Groups().Groups() {
 		names = append(names, string(g))
 	}
 	return strings.Join(names, ", ") + "; default, per_rollout, all"

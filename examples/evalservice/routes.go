@@ -74,12 +74,20 @@ func (s *server) generate(ctx context.Context, in modelRequest) (modelResponse, 
 	if value != t.Target {
 		thought = fmt.Sprintf("I come no nearer to %d than %d.", t.Target, value)
 	}
-	return modelResponse{OutputText: thought + " " + answerMark + expression}, nil
+	out := modelResponse{OutputText: thought + " " + answerMark + expression}
+	call := gym.ModelCallFrom(ctx) // nil when nothing is measured
+	call.Tokens(gym.TokensInput, tokens(in.Input))
+	call.Tokens(gym.TokensOutput, tokens(out.OutputText))
+	call.Finish("stop")
+	return out, nil
 }
+
+// tokens are words to this model.
+func tokens(text string) int64 { return int64(len(strings.Fields(text))) }
 
 // verify is the resources server. A wrong answer is a reward of 0, no failure.
 func (s *server) verify(ctx context.Context, in verifyRequest) (out verifyResponse, err error) {
-	err = s.meters.operations.Do(ctx, s.limit, operations.Verify, operations.Inline, func(*operations.Op) error {
+	err = gym.ResourcesOperation(ctx, s.limit, operations.Verify, operations.Inline, func(*operations.Op) error {
 		reason, ok := verify(in.task, in.Answer)
 		if ok {
 			out.Reward = 1

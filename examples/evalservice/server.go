@@ -32,7 +32,6 @@ type server struct {
 	definition
 	client    *http.Client
 	limit     *operations.Semaphore
-	meters    meters
 	listening func(url string) // called before the first request
 }
 
@@ -54,25 +53,25 @@ func runServer(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	line := gym.NewServerTimeline(o.name, s.Type, false)
 	line.Mark(gym.StageLoadConfig)
 
-	h := gym.InitTelemetry(gym.WithServerName(o.name), gym.WithServerType(s.Type), quiet(stderr))
-	err = s.serve(ctx, o, line, h, stdin, stdout)
+	logger := quiet(stderr)
+	h := gym.InitTelemetry(gym.WithServerName(o.name), gym.WithServerType(s.Type), gym.WithLensOptions(lens.WithLogger(logger)))
+	err = s.serve(ctx, o, line, stdin, stdout)
 	gym.ShutdownTelemetry(graceful)
 	stats := h.Stats()
 	return errors.Join(err, json.NewEncoder(stdout).Encode(message{Stats: &stats}))
 }
 
-func (s *server) serve(ctx context.Context, o serverOptions, line *gym.ServerTimeline, h *lens.TelemetryHandle, stdin io.Reader, stdout io.Writer) (err error) {
+func (s *server) serve(ctx context.Context, o serverOptions, line *gym.ServerTimeline, stdin io.Reader, stdout io.Writer) (err error) {
 	line.Mark(gym.StageInitTelemetry)
-	cfg, _ := gym.TelemetryConfigFromEnv(gym.DefaultTelemetryConfig()) // InitTelemetry has logged what is wrong
-	if s.meters, err = startMeters(h, cfg, true); err != nil {
-		return err
+	// Without metrics there is nothing to observe for, which is no fault.
+	if observer, err := gym.StartObserver(); err == nil {
+		defer observer.Stop()
 	}
-	defer s.meters.stop()
-	if s.client, err = s.meters.client(s.ConnectionsPerServer); err != nil {
+	if s.client, err = newClient(s.ConnectionsPerServer); err != nil {
 		return err
 	}
 	defer s.client.CloseIdleConnections()
-	s.limit = operations.NewSemaphore(s.Concurrency, siteOf(o.name, s.Type), s.meters.waits, gym.IsMetricsExporterActive)
+	s.limit = gym.NewSemaphore(s.Concurrency, siteOf(o.name, s.Type))
 	routes, err := s.routes(o)
 	if err != nil {
 		return err
@@ -80,7 +79,7 @@ func (s *server) serve(ctx context.Context, o serverOptions, line *gym.ServerTim
 	// The supervisor's probes are outside: no spans, and no requests in the metrics.
 	all := http.NewServeMux()
 	all.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
-	all.Handle("/", gym.Middleware(gym.RolloutPath(s.meters.inFlight.Middleware(routes))))
+	all.Handle("/", gym.CountInFlight(gym.Middleware(gym.RolloutPath(routes))))
 	srv := &http.Server{Handler: all, ReadHeaderTimeout: requestTimeout}
 	line.ReportWhenServing(srv, gym.StageListen)
 	line.Mark(gym.StageSetupWebserver)
@@ -131,7 +130,10 @@ func siteOf(name, kind string) string {
 	return "agent." + name
 }
 
-// quiet leaves out what lens says about itself when nothing is wrong.
-func quiet(w io.Writer) gym.InitOption {
-	return gym.WithLensOptions(lens.WithLogger(slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+// quiet makes a log, also the process's own, that leaves out what lens says about
+// itself when nothing is wrong.
+func quiet(w io.Writer) *slog.Logger {
+	l := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	slog.SetDefault(l)
+	return l
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/gym"
-	"github.com/nemo-lens/lens/gym/memprofile"
 )
 
 // startTimeout is how long the servers have until all of them are healthy.
@@ -87,8 +86,8 @@ func (s *supervisor) startTelemetry(stderr io.Writer) error {
 			return errors.Join(err, s.files.remove())
 		}
 	}
-	s.config.telemetry = cfg
-	s.handle = gym.InitTelemetry(gym.WithServerName(gym.ServerTypeSupervisor), gym.WithServerType(gym.ServerTypeSupervisor), quiet(stderr))
+	s.handle = gym.InitTelemetry(gym.WithServerName(gym.ServerTypeSupervisor), gym.WithServerType(gym.ServerTypeSupervisor),
+		gym.WithLensOptions(lens.WithLogger(quiet(stderr))))
 	s.groups = lens.EnabledSpanGroups()
 	if !s.handle.IsExporting() { // a build without telemetry, or a variable that cannot be read
 		err, s.files = s.files.remove(), nil
@@ -100,11 +99,9 @@ func (s *supervisor) startTelemetry(stderr io.Writer) error {
 // evaluate starts the servers and runs the rollouts.
 func (s *supervisor) evaluate(ctx context.Context, line *gym.SupervisorTimeline) (results []result, began time.Time, err error) {
 	began = time.Now()
-	m, err := startMeters(s.handle, s.config.telemetry, false)
-	if err != nil {
-		return nil, began, err
+	if observer, err := gym.StartObserver(); err == nil {
+		defer observer.Stop()
 	}
-	defer m.stop()
 	agents, err := s.startServers(ctx, line)
 	if err != nil {
 		return nil, began, err
@@ -112,16 +109,15 @@ func (s *supervisor) evaluate(ctx context.Context, line *gym.SupervisorTimeline)
 	line.Finish()
 	gym.RecordActiveServers(len(s.fleet.servers))
 	defer gym.RecordActiveServers(0)
-	stopProfile := s.profileMemory()
-	defer stopProfile()
+	defer s.profileMemory().Stop()
 
-	client, err := m.client(s.concurrency)
+	client, err := newClient(s.concurrency)
 	if err != nil {
 		return nil, began, err
 	}
 	defer client.CloseIdleConnections()
 	began = time.Now()
-	results, err = drive(ctx, s.options, s.tasks, peer{name: agents[0].name, url: agents[0].url, http: client}, m)
+	results, err = drive(ctx, s.options, s.tasks, peer{name: agents[0].name, url: agents[0].url, http: client})
 	// What the gauges show now is of more interest than what they show after the end.
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceful)
 	defer cancel()
@@ -181,36 +177,17 @@ func (s *supervisor) start(name, kind string, line *gym.SupervisorTimeline, peer
 	return s.fleet.start(name, kind, env, peers)
 }
 
-// profileMemory samples the host and the servers until stop is called.
-func (s *supervisor) profileMemory() (stop func()) {
-	cfg, err := gym.MemoryProfilingConfigFromEnv(s.config.telemetry.MemoryProfiling)
-	if err == nil {
-		err = memprofile.Conditions{
-			Enabled:   cfg.Enabled,
-			Metrics:   gym.IsTelemetryMetricsEnabled(),
-			Exporting: s.handle.IsExporting(),
-		}.Check()
+// profileMemory samples the host and the servers until it is stopped.
+func (s *supervisor) profileMemory() *gym.Running {
+	var targets []gym.MemoryTarget
+	for _, p := range s.fleet.servers {
+		targets = append(targets, gym.MemoryTarget{Name: p.name, Type: p.kind, PID: p.cmd.Process.Pid})
 	}
-	var profiler *memprofile.Profiler
-	if err == nil {
-		var targets []memprofile.Target
-		for _, p := range s.fleet.servers {
-			targets = append(targets, memprofile.Target{Name: p.name, Type: p.kind, PID: p.cmd.Process.Pid})
-		}
-		profiler, err = memprofile.New(s.handle.Meter(), memprofile.Config{
-			Targets:  targets,
-			Interval: seconds(cfg.IntervalSeconds),
-			Active:   gym.IsMetricsExporterActive,
-		})
+	profiler, err := gym.StartMemoryProfiler(targets...)
+	if err != nil && s.handle.IsExporting() { // otherwise nobody expects a profile
+		_, _ = fmt.Fprintln(s.stdout, err)
 	}
-	if err != nil {
-		if s.handle.IsExporting() { // otherwise nobody expects a profile
-			_, _ = fmt.Fprintln(s.stdout, err)
-		}
-		return func() {}
-	}
-	profiler.Start()
-	return profiler.Stop
+	return profiler
 }
 
 // files are where the processes write their spans and metrics.

@@ -8,8 +8,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
-	"github.com/nemo-lens/lens/gym/connpool"
+	"github.com/nemo-lens/lens/gym"
 )
 
 // What goes over the wire, between the supervisor, the agent (/run,
@@ -67,6 +68,20 @@ func endpoint[In, Out any](f func(context.Context, In) (Out, error)) http.Handle
 	})
 }
 
+// newClient traces what it sends, and has at most so many requests under way to
+// each server. There is no limit on the total: the agent calls itself, and a
+// request that waits for one inside it must not take its place.
+func newClient(perServer int) (*http.Client, error) {
+	pool, err := gym.NewPool(nil, gym.PoolSettings{LimitPerHost: perServer})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: gym.Transport(pool), Timeout: requestTimeout}, nil
+}
+
+// requestTimeout is far more than any request here takes.
+const requestTimeout = time.Minute
+
 // peer is another server of the run.
 type peer struct {
 	name string
@@ -80,7 +95,7 @@ func (p peer) post(ctx context.Context, path string, in, out any) error {
 	if err != nil {
 		return err
 	}
-	ctx = connpool.WithDestination(ctx, p.name)
+	ctx = gym.WithDestination(ctx, p.name)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+path, bytes.NewReader(body))
 	if err != nil {
 		return err
