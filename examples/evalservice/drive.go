@@ -40,13 +40,18 @@ func drive(ctx context.Context, o options, tasks []task, agent peer) (results []
 	}
 	running.Wait()
 	if ctx.Err() != nil {
-		cause := context.Cause(ctx)
-		if errors.Is(cause, context.Canceled) {
-			cause = errors.New("interrupted")
-		}
-		return nil, fmt.Errorf("the run ended early: %w", cause)
+		return nil, endedEarly(ctx)
 	}
 	return results, nil
+}
+
+// endedEarly says why ctx ended: a signal, unless a cause was given.
+func endedEarly(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, context.Canceled) {
+		cause = errors.New("interrupted")
+	}
+	return fmt.Errorf("the run ended early: %w", cause)
 }
 
 // rollout runs the i-th rollout: each task once, then each a second time with

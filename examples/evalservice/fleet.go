@@ -114,7 +114,7 @@ func (p *process) address(ctx context.Context) (string, error) {
 	case <-p.ended:
 		return "", fmt.Errorf("%s did not start: %w", p.name, errors.Join(p.err, errEarly))
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return "", endedEarly(ctx)
 	}
 }
 
@@ -141,7 +141,7 @@ func (p *process) healthy(ctx context.Context, client *http.Client) error {
 		case <-p.ended:
 			return fmt.Errorf("%s did not start: %w", p.name, errors.Join(p.err, errEarly))
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return endedEarly(ctx)
 		}
 	}
 }
