@@ -14,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/gym/operations"
+	"github.com/nemo-lens/lens/lenshttp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,4 +64,37 @@ func TestNoop46(t *testing.T) {
 	supervisor.ServerReady("s")
 	supervisor.Finish()
 	ShutdownTelemetry(0)
+}
+
+// Metrics, too.
+func TestNoopMetrics(t *testing.T) {
+	clearEnv(t)
+	t.Setenv("NEMO_GYM_OTEL_ENABLED", "1")
+	t.Setenv("NEMO_GYM_OTEL_GPU_SAMPLING_ENABLED", "1")
+	InitTelemetry()
+	_, err := StartObserver()
+	require.ErrorIs(t, err, ErrTelemetryOff)
+	_, err = StartGPUSampler()
+	require.ErrorIs(t, err, ErrTelemetryOff)
+	running, err := StartMemoryProfiler()
+	require.Error(t, err)
+	running.Stop()
+	ctx := context.Background()
+	RecordRolloutOutcome(ctx, RolloutResult{Outcome: RolloutScored})
+	assert.Nil(t, BeginModelCall(ctx, DialectResponses))
+	limit := NewSemaphore(1, "x")
+	calls := 0
+	require.NoError(t, ResourcesOperation(ctx, limit, operations.Verify, operations.Inline, func(*operations.Op) error { calls++; return nil }))
+	assert.Equal(t, 1, calls)
+	server := httptest.NewServer(CountInFlight(TracedModelCall(SpanModelResponses, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}))))
+	defer server.Close()
+	pool, err := NewPool(nil, DefaultPoolSettings())
+	require.NoError(t, err)
+	defer pool.CloseIdleConnections()
+	res, err := (&http.Client{Transport: Transport(RetryTransport(pool, lenshttp.Retry{}))}).Get(server.URL)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	assert.Equal(t, http.StatusTeapot, res.StatusCode)
 }
