@@ -204,6 +204,8 @@ func TestTooLarge(t *testing.T) {
 					!strings.HasPrefix(st.GRPCStatus().Message(), "grpc: received message larger than max (")):
 					t.Errorf("status %v, want ResourceExhausted in a gRPC server's words", st.GRPCStatus())
 				}
+				// A gRPC server notes what it refused after it has answered.
+				s.WaitRequests(t, 1, patience)
 				if err := exp.ExportSpans(t.Context(), made(t, 1)); err != nil {
 					t.Errorf("a small request: %v", err)
 				}
