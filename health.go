@@ -63,7 +63,11 @@ func (p *pipeline) reportHealth() {
 			o.ObserveInt64(queue, int64(c.Queued))
 			o.ObserveInt64(exported, int64(c.Exported))
 			o.ObserveInt64(exported, int64(c.Failed), exportErr)
-			o.ObserveInt64(groups, int64(EnabledSpanGroups().Len()))
+			on := int64(EnabledSpanGroups().Len())
+			if ended := p.groupsAtEnd.Load(); ended > 0 {
+				on = ended - 1
+			}
+			o.ObserveInt64(groups, on)
 			return nil
 		}, started, live, processed, queue, exported, groups)
 	}

@@ -387,6 +387,9 @@ func (h *TelemetryHandle) detach() {
 	setupMu.Lock()
 	defer setupMu.Unlock()
 	if current == h {
+		if h.pipeline != nil {
+			h.pipeline.groupsAtEnd.Store(int64(EnabledSpanGroups().Len()) + 1)
+		}
 		SetEnabledSpanGroups()
 		current = nil
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -26,6 +27,10 @@ type pipeline struct {
 	lens, helpers trace.Tracer // never nil
 
 	lastErrors lastErrors
+
+	// groupsAtEnd is how many groups were on when the gate was closed for
+	// shutdown, and one more; 0 before.
+	groupsAtEnd atomic.Int64
 }
 
 // build starts what the plan says. It cannot fail.

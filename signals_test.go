@@ -75,7 +75,7 @@ func TestThreeSignalsOfOneRun(t *testing.T) {
 		require.EqualValues(t, 1, values[healthExported], "metrics are read after the spans went out")
 		require.EqualValues(t, 0, values[healthLive])
 		require.Contains(t, values, healthDuration)
-		require.Contains(t, values, healthGroups)
+		require.EqualValues(t, 3, values[healthGroups], "those that were on when the shutdown began")
 		for _, r := range s.Requests() {
 			require.Equal(t, []string{"ours"}, r.Header.Values("x-tenant"))
 			require.Empty(t, r.Header.Values("api-key"))
