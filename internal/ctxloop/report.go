@@ -164,7 +164,7 @@ func (a *analysisOfPackage) assignedOutside(n, except ast.Node) map[place]bool {
 	return set
 }
 
-// collects reports whether the loop puts the members of a collection into one
+// collects reports whether a loop that has an end puts several values into one
 // context, to be used when all of them are there:
 //
 //	for key, value := range values { ctx = context.WithValue(ctx, key, value) }
@@ -172,12 +172,11 @@ func (a *analysisOfPackage) assignedOutside(n, except ast.Node) map[place]bool {
 // The context is used for nothing else in the loop, and comes alone, without a
 // span or a function to cancel it.
 func (a *analysisOfPackage) collects(assign *ast.AssignStmt, target place, loop ast.Stmt) bool {
-	r, ok := loop.(*ast.RangeStmt)
-	if !ok || len(assign.Lhs) != 1 || !finite(a.pass.TypesInfo.TypeOf(r.X)) {
+	if len(assign.Lhs) != 1 || !a.ends(loop) {
 		return false
 	}
 	used := false
-	ast.Inspect(r.Body, func(n ast.Node) bool {
+	ast.Inspect(loop, func(n ast.Node) bool {
 		if n == ast.Node(assign) {
 			return false
 		}
@@ -191,16 +190,21 @@ func (a *analysisOfPackage) collects(assign *ast.AssignStmt, target place, loop 
 	return !used
 }
 
-func finite(t types.Type) bool {
-	if t == nil {
-		return false
-	}
-	switch u := t.Underlying().(type) {
-	case *types.Slice, *types.Array, *types.Map:
+// ends reports whether the head of the loop bounds it.
+func (a *analysisOfPackage) ends(loop ast.Stmt) bool {
+	switch loop := loop.(type) {
+	case *ast.ForStmt:
+		return loop.Cond != nil
+	case *ast.RangeStmt:
+		t := a.pass.TypesInfo.TypeOf(loop.X)
+		if t == nil {
+			return false
+		}
+		switch t.Underlying().(type) {
+		case *types.Chan, *types.Signature: // as long as there is something
+			return false
+		}
 		return true
-	case *types.Pointer:
-		_, ok := u.Elem().Underlying().(*types.Array)
-		return ok
 	}
 	return false
 }

@@ -83,6 +83,12 @@ func values(ctx context.Context, batches []int) {
 	}
 }
 
+func valuesOfAStream(ctx context.Context, in chan string) {
+	for id := range in {
+		ctx = context.WithValue(ctx, "id", id) // want `context.WithValue`
+	}
+}
+
 func overAnotherVariable(ctx context.Context) {
 	for {
 		child, span := lens.ManagedSpan(ctx, lens.Step, "step")

@@ -173,6 +173,16 @@ func collects(ctx context.Context, values map[string]int) error {
 	return work(ctx)
 }
 
+func collectsSoMany(ctx context.Context) error {
+	for i := 0; i < 10; i++ {
+		ctx = context.WithValue(ctx, i, i)
+	}
+	for i := range 10 {
+		ctx = context.WithValue(ctx, i, i)
+	}
+	return work(ctx)
+}
+
 func rangeVariable(contexts []context.Context) {
 	for _, ctx := range contexts {
 		var span trace.Span

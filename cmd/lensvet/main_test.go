@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// broken holds one loop of each form: the one that grows is in line 18.
+const (
+	broken  = "../../internal/ctxloop/testdata/growth"
+	finding = "growth.go:18:"
+	advice  = "declare it in the body: ctx, span := lens.ManagedSpan(…)"
+)
+
+func build(t *testing.T) (tool string) {
+	t.Helper()
+	tool = filepath.Join(t.TempDir(), "lensvet")
+	if runtime.GOOS == "windows" {
+		tool += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return tool
+}
+
+// run uses the build without the SDK, where the loop is just as wrong and far
+// fewer packages have to be looked through.
+func run(args ...string) ([]byte, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "GOFLAGS=-tags=lens_noop")
+	return cmd.CombinedOutput()
+}
+
+func TestVetTool(t *testing.T) {
+	tool := build(t)
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"as go vet's tool", []string{"go", "vet", "-vettool=" + tool, broken}},
+		{"by itself", []string{tool, broken}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := run(c.args...)
+			if exit := new(exec.ExitError); !errors.As(err, &exit) {
+				t.Errorf("the exit status is 0: %v", err)
+			}
+			text := string(out)
+			if !strings.Contains(text, finding) || !strings.Contains(text, advice) {
+				t.Errorf("no report with %q and %q in\n%s", finding, advice, text)
+			}
+			if n := strings.Count(text, "is from outside the loop"); n != 1 {
+				t.Errorf("%d reports, want 1, in\n%s", n, text)
+			}
+		})
+	}
+	t.Run("a package without fault", func(t *testing.T) {
+		out, err := run("go", "vet", "-vettool="+tool, "../../internal/suggest", "../..")
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
