@@ -1,3 +1,95 @@
 // Package failuremodes tests that lens does not fail in the ways in which thin
-// tracing libraries fail in practice.
+// tracing libraries fail in practice. Its tests drive the public API, with real
+// receivers over real sockets and real processes, and have the name of their case.
+//
+// # The cases
+//
+// Where a test elsewhere proves a case, or a part of it, it is named with its folder.
+//
+//	A  Leaving the process
+//	A1   unbounded wait on exit         TestA1ShutdownIsBounded, TestA1SignalsShareOneDeadline, TestA1SignalWithASilentCollector
+//	A2   cancelled context for cleanup  TestA2DeadContextLosesNothing
+//	A3   success although spans lost    TestA3LossIsReported
+//	A4   idempotence without waiting    TestA4EveryCallerGetsTheSameResult
+//	A5   cleanup skipped on exit        TestA5EndsOfAProgram; the README's program: TestReadmeProgramsRun (root)
+//	A6   signals                        TestA6Signals; TestASecondSignalEndsTheProcessAtOnce, TestNoSignalHandlerOnceStopped (root)
+//	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/openspans)
+//	A8   long-open spans invisible      TestA8AFlushedMarkerSurvivesAKill; lens has no pair of open and close without a span
+//	A9   one handle for all signals     TestA9TheHandleCoversEverySignal
+//	A10  collector gone first           TestA10CollectorGoesFirst
+//
+//	B  Loss while running
+//	B1   silent overflow                TestB1…; the queue by itself: TestAccounting (internal/batch)
+//	B2   invalid UTF-8                  TestB2InvalidUTF8CostsNoSpan; each place alone, and no allocation: TestEachPlaceAlone, TestValidSpansAreFree (internal/guard)
+//	B3   size limit by count            TestB3LargeBatchesArrive
+//	B4   telemetry crash                TestB4BadExportersCostTheirSpansOnly, TestB4BadLoggersCostTheirLines, TestB4BadProcessorsCostNothingOfTheProgram
+//	B5   dead collector                 TestB5DeadCollector; the cost of an end: TestDeadCollectorCostsNoTime (internal/batch)
+//	B6   silent truncation              TestB6ManyAttributes
+//	B7   unbounded values               TestB7HugeTextIsCut
+//	B8   not a number                   TestB8NumbersThatAreNotFinite; metrics and logs: TestNotFiniteMetrics, TestNotFiniteLogs (internal/console)
+//
+//	C  Configuration, environment, resource
+//	C1   address forms                  TestC1AddressForms; more forms: TestEndpointForms, FuzzParseOTLP (internal/otelenv)
+//	C2   paths                          TestC2Paths
+//	C3   TLS by accident                TestC3TLSMode, TestC3AMismatchIsExplainedInTime
+//	C4   partial override               TestC4C5ForeignVariablesHaveNoPart
+//	C5   credential to the wrong host   TestC4C5ForeignVariablesHaveNoPart
+//	C6   bad numbers                    TestC6NumbersOfEveryKind; FuzzNumbers (internal/otelenv)
+//	C7   busy loop                      TestC7AnIdleProcessSleeps
+//	C8   schema conflict                TestC8ResourceWithoutSchemaConflict; other versions of the SDK are not built here
+//	C9   bad resource items             TestC9ABadItemCostsItself, TestC9Precedence, TestC9NothingIsSaidPastTheLogger
+//	C10  optional detector is fatal     TestC10ABareContainer; TestDetectNeverFails (internal/detect)
+//	C11  secret in a log                TestC11…; FuzzScrub (internal/errlog)
+//	C12  header values                  TestC12HeaderValuesArriveExactly; FuzzParseHeaders (internal/otelenv)
+//	C13  standard switches              TestC13ProtocolAndSwitches
+//	C14  precedence, empty values       TestC14Samplers, TestC14BlankIsUnset; TestBlankIsUnset (internal/otelenv)
+//	C15  unknown names                  TestC15UnknownNamesAreSaid; TestReadmeListsEveryVariable (root), TestVariablesAreWhatIsRead (internal/otelenv)
+//	C16  inherited identity             TestC16Launchers; every launcher: TestResolve, TestResolveRejects (internal/rankenv); the strategies: internal/strategy
+//	C17  instance identity              TestC17TwoProcessesAreTwoInstances
+//	C18  Kubernetes service variables   TestC18KubernetesServiceVariables
+//	C19  meaning of zero                TestC19ZeroIsNeverUnlimited, TestC19AZeroShutdownTimeoutEnds
+//	C20  inherited proxy                TestC20LoopbackNeedsNoProxy, TestC20AProxyIsNamedWhenItFails
+//	C21  certificate files              TestC21CertificateFiles
+//	C22  fatal or silent                TestC22TheProgramRunsWithoutTelemetry
+//
+//	D  Process-wide state
+//	D1   double set-up                  TestD1…
+//	D2   owner of the global provider   TestD2…
+//	D3   cached tracer                  TestD1WhatWasWrappedBeforeReachesTheCurrentPipeline
+//	D4   self-referential handler       TestD4ErrorHandlerDoesNotRecurse, TestD4TheProgramsHandlerIsStillCalled; TestGlobalHandler (internal/errlog)
+//	D5   log spam or silence            TestD5ALongOutageIsAFewLines, TestD5TheEndOfAnOutageIsSaid
+//	D6   test isolation                 TestRecorder (lenstest); the gate is one for the process, so lenstest refuses parallel tests
+//	D7   self-instrumentation           TestD7TheExporterDoesNotTraceItself; log records: TestExporterCannotFeedItself (internal/logpipe)
+//	D8   leftovers of a flush           TestD8ATimedOutFlushLeavesNothing; TestMain looks for goroutines after all tests
+//	D9   log and trace recursion        TestD9LogsAndSpansDoNotFeedEachOther; TestHandlerThatLogsAgain (internal/errlog)
+//	D10  noisy clean exit               TestD10ACleanExitIsQuiet
+//
+//	E  Spans, context, identity
+//	E1   panics                         TestE1Panics; TestPanicThroughEveryWrapper (root)
+//	E2   span not ended                 TestE2EndedOnce; Open (lenstest)
+//	E3   parent dropped                 TestE8ATraceThroughTheEnvironment; HTTP: TestTwoProcessesOneTrace (lenshttp)
+//	E4   work that outlives             TestE4WorkThatOutlivesItsCaller
+//	E5   context chain growth           TestE5ALoopHasOneParent
+//	E6   not initialised                TestE6WithoutSetUp
+//	E7   remote parent and sampler      TestE7RemoteParentAndSampler
+//	E8   through the environment        TestE8ATraceThroughTheEnvironment, TestE8FormsInTheEnvironment; TestEnvironmentCarrier (root)
+//	E9   id collisions                  TestEquallySeededProcessesGetDifferentIDs, TestMillionIDsInParallelWithoutDuplicate (internal/identity)
+//	E10  fork                           Go has none; a child of os/exec sets up for itself, as in E8 and F2
+//	E11  off is not free                TestOffAllocatesNothing, TestOffReturnsTheSameContext (root)
+//	E12  contention                     TestEverythingAtOnce (root); the parallel benchmarks (root)
+//	E13  odd values                     TestE13AnyValue
+//	E14  data race                      TestE14OneSpanInManyGoroutines
+//	E15  never-ended spans              TestE15SpansThatNeverEnd; TestLimit (internal/openspans)
+//	E16  names with ids                 TestE16NamesAreConstants
+//	E17  contract drift                 the vectors in testdata and TestNoopBuildHasTheSameAPI (root); TestEveryNameOfTheReferenceIsAConstant (semconv)
+//
+//	F  Output, HTTP, privacy
+//	F1   standard output                TestF1StandardOutput
+//	F2   half lines                     TestF2ADeadOutputDoesNotEndTheProgram; TestRanksSharingAPipe (internal/console), TestProcessesSharingAPipe (internal/wholeline)
+//	F3   secret in attributes           TestF3ArgumentsAndEnvironmentStayHere
+//	F4   redirect                       TestF4RedirectsAreNotFollowed
+//	F5   baggage and inbound state      TestF5WhatComesIn
+//	F6   optional interfaces            TestOptionalInterfacesAreKept, TestServerSentEvents, TestHijackedConnection, TestServerPanic (lenshttp)
+//	F7   RoundTripper contract          TestClientSpanEnds, TestClientFailures, TestRequestBodyIsClosedOnce, TestWhatIsSent (lenshttp)
+//	F8   leftover processes             TestF8NothingKeepsMainFromReturning
 package failuremodes

@@ -389,16 +389,16 @@ func TestE14OneSpanInManyGoroutines(t *testing.T) {
 }
 
 func TestE15SpansThatNeverEnd(t *testing.T) {
-	tm := setUp(t, config(within(10*time.Second)), lens.WithSpanExporter(&exporter{}))
+	tm := setUp(t, config(within(slack/4)), lens.WithSpanExporter(&exporter{}))
 	_, first := lens.ManagedSpan(context.Background(), lens.Step, "first")
 	leak := func(n int) {
 		for range n {
 			_, _ = lens.ManagedSpan(context.Background(), lens.Step, "leaked")
 		}
 	}
-	leak(70_000) // more than are tracked
+	leak(66_000) // more than are tracked
 	heap := liveHeap()
-	leak(40_000)
+	leak(14_000)
 	require.Less(t, int64(liveHeap())-int64(heap), int64(8<<20), "the table of open spans grows without end")
 	open := tm.OpenSpans()
 	require.LessOrEqual(t, len(open), 1<<16)
@@ -407,7 +407,7 @@ func TestE15SpansThatNeverEnd(t *testing.T) {
 	_ = tm.Shutdown(context.Background())
 	s := tm.Stats()
 	require.Equal(t, s.Ended, s.Exported+s.Dropped+s.Failed+s.Queued, "%+v", s)
-	require.EqualValues(t, 110_001, s.Started)
+	require.EqualValues(t, 80_001, s.Started)
 }
 
 func TestE16NamesAreConstants(t *testing.T) {
