@@ -41,6 +41,11 @@ func Middleware(next http.Handler) http.Handler {
 // url.full has neither query nor user; any status that came back is no error,
 // only a request that failed is. Retries above a transport are spans of their
 // own: see [Client].
+//
+// While metrics are exported the requests that ran out of time before there was
+// an answer are in gym.http.timeout_total, whether the group is on or off, by
+// whether [WithDestination] has named a server of the run. See [RetryTransport]
+// for gym.http.retry_total.
 func Transport(base http.RoundTripper) http.RoundTripper {
 	return lenshttp.NewTransport(counting(base), HTTPClient, clientOptions()...)
 }
@@ -48,7 +53,7 @@ func Transport(base http.RoundTripper) http.RoundTripper {
 // Client makes one client span, as [Transport] does, of everything that one
 // call of its Do leads to: the retries of d, those of [lenshttp.WithRetry], and
 // redirects. A nil d means [http.DefaultClient]. A Transport further in adds no
-// span.
+// span. What is counted is as with Transport.
 func Client(d lenshttp.Doer, opts ...lenshttp.Option) *lenshttp.Client {
 	return lenshttp.NewClient(countingDoer(d), HTTPClient, append(clientOptions(), opts...)...)
 }
