@@ -3,6 +3,7 @@ package lens
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -369,8 +370,21 @@ func (c Config) String() string {
 	return strings.Join(parts, " ")
 }
 
-// GoString is String, so that no verb of fmt prints the fields raw.
+// GoString is String, marked as a Config.
 func (c Config) GoString() string { return "lens.Config{" + c.String() + "}" }
+
+// Format writes String, whatever the verb, so that none prints the fields raw.
+func (c Config) Format(s fmt.State, verb rune) {
+	text := c.String()
+	if verb == 'v' && s.Flag('#') {
+		text = c.GoString()
+	}
+	_, _ = io.WriteString(s, text)
+}
+
+// MarshalText is String, for JSON and for slog, which would else write the
+// headers. A Config is not read back from it.
+func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // shorten keeps an error readable when a variable holds a whole file.
 func shorten(text string) string {

@@ -96,3 +96,21 @@ func ExampleConfig() {
 	// headers=[REDACTED] (code)
 	// false true
 }
+
+// JSON, and with it slog, gets the same text.
+func ExampleConfig_MarshalText() {
+	cfg := lens.DefaultConfig()
+	cfg.Headers = "authorization=Bearer 123"
+	text, err := cfg.MarshalText()
+	fmt.Println(string(text) == cfg.String(), err)
+	// Output: true <nil>
+}
+
+// No verb prints the fields as they are.
+func ExampleConfig_Format() {
+	cfg := lens.DefaultConfig()
+	cfg.Headers = "authorization=Bearer 123"
+	var _ fmt.Formatter = cfg
+	fmt.Println(strings.Contains(fmt.Sprintf("%d", cfg), "Bearer"))
+	// Output: false
+}

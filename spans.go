@@ -215,7 +215,7 @@ func End(span trace.Span, err *error) {
 		span.End()
 		panic(r)
 	}
-	if err != nil && *err != nil && !errors.Is(*err, context.Canceled) {
+	if err != nil && *err != nil && !isCanceled(*err) {
 		text := panicText(*err)
 		span.AddEvent("exception", trace.WithAttributes(
 			attribute.String("exception.type", reflect.TypeOf(*err).String()),
@@ -223,6 +223,12 @@ func End(span trace.Span, err *error) {
 		span.SetStatus(codes.Error, text)
 	}
 	span.End()
+}
+
+// isCanceled bears errors whose own methods panic, as those of a typed nil do.
+func isCanceled(err error) (yes bool) {
+	defer func() { _ = recover() }()
+	return errors.Is(err, context.Canceled)
 }
 
 // panicText is the text of any value, also of one whose own method panics.

@@ -45,7 +45,9 @@ const lastMoment = 50 * time.Millisecond
 
 // New builds the pipeline. It cannot fail; it starts the goroutine of the queue.
 func New(s Settings) *Pipeline {
-	p := &Pipeline{Open: openspans.New(), Sampler: s.Sampler, endpoint: s.Endpoint}
+	p := &Pipeline{Open: openspans.NewLimited(0, func(limit int) {
+		s.Log.Warn("open spans", fmt.Sprintf("more than %d spans are open; those beyond are not shown by OpenSpans and not closed at shutdown: is one never ended?", limit))
+	}), Sampler: s.Sampler, endpoint: s.Endpoint}
 	opts := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(guard.CleanResource(s.Resource)),
 		sdktrace.WithSampler(s.Sampler),
