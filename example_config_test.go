@@ -79,7 +79,7 @@ func ExampleConfig_Validate() {
 }
 
 // A Config can be logged: it says where each setting came from, and no secret
-// is in it, whatever verb prints it.
+// is in it, however it is written.
 func ExampleConfig() {
 	cfg := lens.DefaultConfig()
 	cfg.SpanGroups = "per_step"
@@ -89,28 +89,13 @@ func ExampleConfig() {
 		value, _, _ := strings.Cut(rest, ")")
 		fmt.Println(setting + value + ")")
 	}
-	fmt.Println(strings.Contains(fmt.Sprintf("%#v", cfg), "Bearer"), cfg.GoString() == fmt.Sprintf("%#v", cfg))
+	for _, text := range []string{fmt.Sprintf("%+v", cfg), cfg.GoString()} {
+		fmt.Println(strings.Contains(text, "Bearer"))
+	}
 	// Output:
 	// span_groups="per_step" (code)
 	// exporter="otlp" (default)
 	// headers=[REDACTED] (code)
-	// false true
-}
-
-// JSON, and with it slog, gets the same text.
-func ExampleConfig_MarshalText() {
-	cfg := lens.DefaultConfig()
-	cfg.Headers = "authorization=Bearer 123"
-	text, err := cfg.MarshalText()
-	fmt.Println(string(text) == cfg.String(), err)
-	// Output: true <nil>
-}
-
-// No verb prints the fields as they are.
-func ExampleConfig_Format() {
-	cfg := lens.DefaultConfig()
-	cfg.Headers = "authorization=Bearer 123"
-	var _ fmt.Formatter = cfg
-	fmt.Println(strings.Contains(fmt.Sprintf("%d", cfg), "Bearer"))
-	// Output: false
+	// false
+	// false
 }

@@ -3,7 +3,6 @@ package grows
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/nemo-lens/lens"
@@ -195,14 +194,6 @@ func (t *trainer) field() {
 	for {
 		var span trace.Span
 		t.ctx, span = lens.ManagedSpan(t.ctx, lens.Step, "step") // want `t.ctx is from outside the loop.*declare it in the body: ctx, span := lens.ManagedSpan`
-		span.End()
-	}
-}
-
-func requests(req *http.Request) {
-	for range 10 {
-		ctx, span := lens.ManagedSpan(req.Context(), lens.Step, "attempt")
-		req = req.WithContext(ctx) // want `req is from outside the loop.*req := req.WithContext`
 		span.End()
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log"
-	"net/http"
 	"sync"
 	"time"
 
@@ -249,16 +248,6 @@ func newFieldEveryTime(ctx context.Context) {
 		t.ctx, _ = lens.ManagedSpan(t.ctx, lens.Step, "step")
 		_ = work(t.ctx)
 	}
-}
-
-func requests(base *http.Request) {
-	var req *http.Request
-	for range 10 {
-		ctx, span := lens.ManagedSpan(base.Context(), lens.Step, "attempt")
-		req = base.Clone(ctx)
-		span.End()
-	}
-	_ = req
 }
 
 // next may return anything: nothing says that it adds to its argument.
