@@ -77,7 +77,7 @@
 //	E10  fork                           Go has none; a child of os/exec sets up for itself, as in E8 and F2
 //	E11  off is not free                TestOffAllocatesNothing, TestOffReturnsTheSameContext (root)
 //	E12  contention                     TestEverythingAtOnce (root); the parallel benchmarks (root)
-//	E13  odd values                     TestE13AnyValue
+//	E13  odd values                     TestE13AnyValue, TestE13AnyError
 //	E14  data race                      TestE14OneSpanInManyGoroutines
 //	E15  never-ended spans              TestE15SpansThatNeverEnd; TestLimit (internal/openspans)
 //	E16  names with ids                 TestE16NamesAreConstants

@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/log/global"
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -83,7 +82,7 @@ func TestD1OnePipelineAtATime(t *testing.T) {
 			require.Equal(t, 1, winners)
 			require.Equal(t, 3, s.Count(otlptest.Traces))
 		}
-		goleak.VerifyNone(t, before)
+		requireNoLeak(t, before)
 	})
 	t.Run("set-up and shutdown race", func(t *testing.T) {
 		s.Reset()
@@ -150,7 +149,7 @@ func TestD1FiftyCyclesLeaveNothing(t *testing.T) {
 		}
 	}
 	heap[1] = liveHeap()
-	goleak.VerifyNone(t, before)
+	requireNoLeak(t, before)
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 	require.Equal(t, 600, s.Count(otlptest.Traces))
 	// A pipeline takes some hundred kilobytes: its queue, and the table of open spans.
@@ -207,18 +206,18 @@ func globals(t *testing.T) {
 
 func TestD2GlobalsAreGivenBack(t *testing.T) {
 	globals(t)
-	tracers, meters, loggers, handler := otel.GetTracerProvider(), otel.GetMeterProvider(), global.GetLoggerProvider(), otel.GetErrorHandler()
+	tracers, meters, loggers, handler := otel.GetTracerProvider(), otel.GetMeterProvider(), otel.GetLoggerProvider(), otel.GetErrorHandler()
 	s := otlptest.Start(t)
 	for range 2 {
 		tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), allSignals))
 		require.NotEqual(t, tracers, otel.GetTracerProvider())
 		require.NotEqual(t, meters, otel.GetMeterProvider())
-		require.NotEqual(t, loggers, global.GetLoggerProvider())
+		require.NotEqual(t, loggers, otel.GetLoggerProvider())
 		require.Contains(t, otel.GetTextMapPropagator().Fields(), "traceparent")
 		require.NoError(t, tm.Shutdown(context.Background()))
 		require.Equal(t, tracers, otel.GetTracerProvider())
 		require.Equal(t, meters, otel.GetMeterProvider())
-		require.Equal(t, loggers, global.GetLoggerProvider())
+		require.Equal(t, loggers, otel.GetLoggerProvider())
 		require.True(t, handler == otel.GetErrorHandler())
 	}
 }
@@ -384,7 +383,7 @@ func TestD8ATimedOutFlushLeavesNothing(t *testing.T) {
 	}
 	require.ErrorContains(t, tm.Shutdown(context.Background()), "3 of 3 spans lost")
 	close(free)
-	goleak.VerifyNone(t, before)
+	requireNoLeak(t, before)
 }
 
 // tracingHandler makes a span of each log record and an event on the current one.

@@ -3,9 +3,12 @@
 package failuremodes
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -176,4 +179,24 @@ func manyMembers(n int) string {
 		fmt.Fprintf(&b, "k%d=v,", i)
 	}
 	return strings.TrimSuffix(b.String(), ",")
+}
+
+func TestC11AConfigIsSafeInEveryLog(t *testing.T) {
+	cfg := config(func(c *lens.Config) {
+		c.Headers, c.Endpoint = "x-api-key="+secret, "http://user:"+secret+"@host:4317"
+	})
+	var out bytes.Buffer
+	for _, h := range []slog.Handler{slog.NewTextHandler(&out, nil), slog.NewJSONHandler(&out, nil)} {
+		slog.New(h).Info("set up", "config", cfg, "pointer", &cfg, "list", []lens.Config{cfg})
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		fmt.Fprintf(&out, verb+"\n", cfg)
+		fmt.Fprintf(&out, verb+"\n", &cfg)
+		fmt.Fprintf(&out, verb+"\n", []lens.Config{cfg})
+	}
+	text, err := json.Marshal(cfg)
+	require.NoError(t, err)
+	out.Write(text)
+	require.NotContains(t, out.String(), secret)
+	require.NotContains(t, out.String(), fmt.Sprintf("%x", secret))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/goleak"
 
 	"github.com/nemo-lens/lens"
 )
@@ -118,6 +119,18 @@ func requireBalance(t *testing.T, s lens.Stats, made uint64) {
 	require.Equal(t, s.Ended, s.Exported+s.Dropped+s.Failed+s.Queued, "%+v", s)
 }
 
+// requireNoLeak waits until there are no goroutines but those of before.
+func requireNoLeak(t *testing.T, before goleak.Option) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; {
+		err := goleak.Find(before) // itself waits for a moment
+		if err == nil {
+			return
+		}
+		require.True(t, time.Now().Before(deadline), "%v", err)
+	}
+}
+
 // exporter is an exporter of the program.
 type exporter struct {
 	export   func(context.Context, []sdktrace.ReadOnlySpan) error // nil: takes everything
@@ -140,7 +153,7 @@ func (e *exporter) Shutdown(ctx context.Context) error {
 
 var errRefused = errors.New("refused")
 
-// within captures what is written to a standard stream of this process while f runs.
+// captured returns what is written to a standard stream of this process while f runs.
 func captured(t *testing.T, stream **os.File, f func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()

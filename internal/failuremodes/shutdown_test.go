@@ -43,7 +43,7 @@ func TestA1ShutdownIsBounded(t *testing.T) {
 					s := tm.Stats()
 					requireBalance(t, s, uint64(n))
 					require.EqualValues(t, n, s.Dropped+s.Failed)
-					goleak.VerifyNone(t, before)
+					requireNoLeak(t, before)
 				})
 			}
 		}

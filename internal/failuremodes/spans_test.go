@@ -27,6 +27,7 @@ import (
 	otelcodes "go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/internal/otlptest"
@@ -65,8 +66,7 @@ func TestE1Panics(t *testing.T) {
 				defer func() { got = recover() }()
 				_ = nested(depth, func(context.Context) error {
 					if value == nil {
-						var m map[string]int
-						m["x"]++
+						writeToNilMap()
 					}
 					panic(value)
 				})(context.Background())
@@ -389,6 +389,7 @@ func TestE14OneSpanInManyGoroutines(t *testing.T) {
 }
 
 func TestE15SpansThatNeverEnd(t *testing.T) {
+	before := goleak.IgnoreCurrent()
 	tm := setUp(t, config(within(slack/4)), lens.WithSpanExporter(&exporter{}))
 	_, first := lens.ManagedSpan(context.Background(), lens.Step, "first")
 	leak := func(n int) {
@@ -402,12 +403,14 @@ func TestE15SpansThatNeverEnd(t *testing.T) {
 	require.Less(t, int64(liveHeap())-int64(heap), int64(8<<20), "the table of open spans grows without end")
 	open := tm.OpenSpans()
 	require.LessOrEqual(t, len(open), 1<<16)
+	require.Contains(t, tm.log.String(), "65536", "the rest is spoken of: %s", tm.log)
 	require.True(t, first.IsRecording(), "a long span is not cut short")
 	require.Equal(t, "first", open[0].Name)
 	_ = tm.Shutdown(context.Background())
 	s := tm.Stats()
 	require.Equal(t, s.Ended, s.Exported+s.Dropped+s.Failed+s.Queued, "%+v", s)
 	require.EqualValues(t, 80_001, s.Started)
+	requireNoLeak(t, before)
 }
 
 func TestE16NamesAreConstants(t *testing.T) {
@@ -448,4 +451,23 @@ func TestE16NamesAreConstants(t *testing.T) {
 		return nil
 	}))
 	require.NotZero(t, calls)
+}
+
+func TestE13AnyError(t *testing.T) {
+	r := lenstest.Start(t, lens.Step)
+	for what, err := range map[string]error{
+		"typed nil": (*badError)(nil), "half nil": &badError{}, "uncomparable": uncomparable{[]int{1}}, "joined": errors.Join(errRefused, (*badError)(nil)),
+	} {
+		require.NotPanics(t, func() {
+			_, s := lens.ManagedSpan(context.Background(), lens.Step, "failing")
+			err := err
+			lens.End(s, &err)
+		}, what)
+	}
+	failing := r.Named("failing")
+	require.Len(t, failing, 4, "all ended")
+	for _, s := range failing {
+		require.Equal(t, otelcodes.Error, s.Status().Code)
+		require.Len(t, s.Events(), 1)
+	}
 }
