@@ -57,7 +57,7 @@ func TestOffAllocatesNothing(t *testing.T) {
 	} {
 		assert.Zero(t, testing.AllocsPerRun(100, f), name)
 	}
-	assert.Equal(t, goroutines, runtime.NumGoroutine())
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "those of tests before may end")
 }
 
 type offTransport struct{}

@@ -66,7 +66,7 @@ func TestNothingStartsWithoutTelemetry(t *testing.T) {
 		require.ErrorIs(t, err, want, name)
 		r.Stop()
 	}
-	assert.Equal(t, before, runtime.NumGoroutine())
+	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
 	assert.Contains(t, log.String(), "the memory profiler was not started", "what was asked for is said in the log")
 	assert.NotContains(t, log.String(), "observer", "what telemetry would have started is not")
 }
