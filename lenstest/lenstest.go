@@ -11,6 +11,8 @@ package lenstest
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +23,9 @@ import (
 
 	"github.com/nemo-lens/lens"
 )
+
+// warnings goes where lens's own messages go, without the one line of a set-up.
+var warnings = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 
 // Recorder holds the spans of one test. It is safe for concurrent use, and can
 // be read after the test's telemetry has ended.
@@ -39,7 +44,7 @@ func Start(tb testing.TB, groups ...lens.SpanGroup) *Recorder {
 	r := &Recorder{tb: tb, spans: tracetest.NewSpanRecorder()}
 	var err error
 	r.handle, err = lens.SetupTelemetry(context.Background(), cfg,
-		lens.WithSpanProcessor(r.spans), lens.WithGlobalProvider(false),
+		lens.WithSpanProcessor(r.spans), lens.WithGlobalProvider(false), lens.WithLogger(warnings),
 		lens.WithExportStrategy(func(lens.Config, int, int) (bool, error) { return true, nil }))
 	if err != nil {
 		tb.Fatalf("lenstest: %v", err)
