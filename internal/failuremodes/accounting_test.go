@@ -81,47 +81,51 @@ func TestB1FloodsAreAccountedForExactly(t *testing.T) {
 	const goroutines = 8
 	small := func(c *lens.Config) { c.QueueSize, c.BatchSize, c.QueueWait = 256, 64, time.Microsecond }
 	block := func(c *lens.Config) { small(c); c.BlockOnFullQueue = true }
-	for what, c := range map[string]struct {
-		mode  func(*lens.Config)
-		fault otlptest.Fault
-		lossy bool
+	for _, c := range []struct {
+		what, protocol string
+		mode           func(*lens.Config)
+		fault          otlptest.Fault
+		lossy          bool
 	}{
-		"ordinary":               {mode: func(*lens.Config) {}}, // all fit into the default queue
-		"small queue":            {mode: small, lossy: true},
-		"blocking":               {mode: block},
-		"blocking and rejecting": {mode: block, fault: otlptest.Reject(codes.InvalidArgument, 400), lossy: true},
-		"rejecting":              {mode: small, fault: otlptest.Reject(codes.InvalidArgument, 400), lossy: true},
-		"partial":                {mode: block, fault: otlptest.PartialSuccess(3, ""), lossy: true},
-		"two resets":             {mode: small, fault: otlptest.ResetConnection().Times(2), lossy: true},
-		"throttling":             {mode: small, fault: otlptest.Throttle(time.Second).Times(1), lossy: true},
+		{"ordinary", grpcProtocol, func(*lens.Config) {}, otlptest.Fault{}, false}, // all fit into the default queue
+		{"ordinary", httpProtocol, func(*lens.Config) {}, otlptest.Fault{}, false},
+		{"small queue", grpcProtocol, small, otlptest.Fault{}, true},
+		{"small queue", httpProtocol, small, otlptest.Fault{}, true},
+		{"blocking", grpcProtocol, block, otlptest.Fault{}, false},
+		{"blocking", httpProtocol, block, otlptest.Fault{}, false},
+		{"blocking and rejecting", grpcProtocol, block, otlptest.Reject(codes.InvalidArgument, 400), true},
+		{"rejecting", httpProtocol, small, otlptest.Reject(codes.InvalidArgument, 400), true},
+		{"partial", grpcProtocol, block, otlptest.PartialSuccess(3, ""), true},
+		{"partial", httpProtocol, small, otlptest.PartialSuccess(3, ""), true},
+		{"resets", grpcProtocol, small, otlptest.ResetConnection().Times(1), true},
+		{"resets", httpProtocol, small, otlptest.ResetConnection().Times(1), true},
+		{"throttling", grpcProtocol, small, otlptest.Throttle(300 * time.Millisecond).Times(1), true},
 	} {
-		for _, protocol := range protocols {
-			t.Run(fmt.Sprint(what, " ", protocol), func(t *testing.T) {
-				s := otlptest.Start(t, otlptest.WithCountOnly())
-				s.SetFault(c.fault)
-				tm := setUp(t, config(to(protocol, urlOf(s, protocol)), c.mode, within(10*time.Second)))
-				const each, made = 400, goroutines * 400
-				var wg sync.WaitGroup
-				for range goroutines {
-					wg.Go(func() { makeSpans(each) })
-				}
-				wg.Wait()
-				requireBalance(t, tm.Stats(), made)
-				err := tm.Shutdown(context.Background())
-				st := tm.Stats()
-				requireBalance(t, st, made)
-				require.Zero(t, st.Queued)
-				if lost := st.Dropped + st.Failed; lost > 0 {
-					require.True(t, c.lossy, "%+v: %v", st, err)
-					require.ErrorContains(t, err, fmt.Sprintf("%d of %d spans lost", lost, made))
-				} else {
-					require.NoError(t, err)
-				}
-				if !strings.Contains(what, "reset") { // what a broken connection has delivered, only the receiver knows
-					require.EqualValues(t, st.Exported, s.Count(otlptest.Traces), "%+v", st)
-				}
-			})
-		}
+		t.Run(c.what+" "+c.protocol, func(t *testing.T) {
+			s := otlptest.Start(t, otlptest.WithCountOnly())
+			s.SetFault(c.fault)
+			tm := setUp(t, config(to(c.protocol, urlOf(s, c.protocol)), c.mode, within(10*time.Second)))
+			const each, made = 400, goroutines * 400
+			var wg sync.WaitGroup
+			for range goroutines {
+				wg.Go(func() { makeSpans(each) })
+			}
+			wg.Wait()
+			requireBalance(t, tm.Stats(), made)
+			err := tm.Shutdown(context.Background())
+			st := tm.Stats()
+			requireBalance(t, st, made)
+			require.Zero(t, st.Queued)
+			if lost := st.Dropped + st.Failed; lost > 0 {
+				require.True(t, c.lossy, "%+v: %v", st, err)
+				require.ErrorContains(t, err, fmt.Sprintf("%d of %d spans lost", lost, made))
+			} else {
+				require.NoError(t, err)
+			}
+			if c.what != "resets" { // what a broken connection has delivered, only the receiver knows
+				require.EqualValues(t, st.Exported, s.Count(otlptest.Traces), "%+v", st)
+			}
+		})
 	}
 }
 

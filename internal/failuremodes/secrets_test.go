@@ -40,7 +40,7 @@ func TestC11SecretsOfAConnection(t *testing.T) {
 			t.Run(what+" "+protocol, func(t *testing.T) {
 				s := otlptest.Start(t)
 				s.SetFault(fault)
-				cfg := config(to(protocol, urlOf(s, protocol)), allSignals, within(150*time.Millisecond), func(c *lens.Config) {
+				cfg := config(to(protocol, urlOf(s, protocol)), allSignals, within(60*time.Millisecond), func(c *lens.Config) {
 					c.Headers = "x-api-key=" + secret + ",authorization=Bearer%20" + secret
 				})
 				tm := setUp(t, cfg)

@@ -29,6 +29,9 @@ func TestA1ShutdownIsBounded(t *testing.T) {
 	for place, addr := range places {
 		for _, protocol := range protocols {
 			for _, n := range []int{1, 2048} {
+				if place == "blackhole" && n > 1 {
+					continue // nothing that the others do not show
+				}
 				t.Run(fmt.Sprint(place, " ", protocol, " ", n), func(t *testing.T) {
 					where := addr(t)
 					before := goleak.IgnoreCurrent()
@@ -70,7 +73,7 @@ func TestA1SignalsShareOneDeadline(t *testing.T) {
 		s := otlptest.Start(t)
 		tm, err := fromEnv(t, variables(
 			"OTEL_EXPORTER_OTLP_ENDPOINT", s.GRPCURL(), "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://"+otlptest.SilentAddr(t),
-			"NEMO_LENS_METRICS_ENABLED", "1", "NEMO_LENS_LOGS_ENABLED", "1", "NEMO_LENS_SHUTDOWN_TIMEOUT", "1500ms"))
+			"NEMO_LENS_METRICS_ENABLED", "1", "NEMO_LENS_LOGS_ENABLED", "1", "NEMO_LENS_SHUTDOWN_TIMEOUT", "1200ms"))
 		require.NoError(t, err)
 		makeSpans(3)
 		measure(t, tm)
