@@ -135,6 +135,7 @@ func TestB1FloodWhileTheCollectorRestarts(t *testing.T) {
 		c.QueueSize, c.BatchSize, c.BlockOnFullQueue = 512, 64, false
 	}))
 	stop := make(chan struct{})
+	watched := balanceAlways(t, tm, stop)
 	wait := flood(4, stop)
 	for range 2 {
 		n := s.Count(otlptest.Traces)
@@ -148,6 +149,7 @@ func TestB1FloodWhileTheCollectorRestarts(t *testing.T) {
 	s.WaitFor(t, limit, "delivering again", func(s *otlptest.Server) bool { return s.Count(otlptest.Traces) > n })
 	close(stop)
 	made := wait()
+	watched()
 	err := tm.Shutdown(context.Background())
 	st := tm.Stats()
 	requireBalance(t, st, made)
@@ -186,7 +188,18 @@ func TestB1NumbersAddUpAtEveryMoment(t *testing.T) {
 	for what, c := range map[string]struct {
 		mode  func(*lens.Config)
 		fault otlptest.Fault
+		dead  bool // nothing is exported, and the time for shutdown runs out
 	}{
+		"blocking, dead": {
+			mode: func(c *lens.Config) {
+				c.QueueSize, c.BatchSize, c.BlockOnFullQueue, c.ShutdownTimeout = 256, 64, true, 100*time.Millisecond
+			},
+			fault: otlptest.Silent(), dead: true,
+		},
+		"small, dead": {
+			mode:  func(c *lens.Config) { c.QueueSize, c.BatchSize, c.ShutdownTimeout = 256, 64, 100*time.Millisecond },
+			fault: otlptest.Silent(), dead: true,
+		},
 		"ordinary":  {mode: func(*lens.Config) {}},
 		"small":     {mode: func(c *lens.Config) { c.QueueSize, c.BatchSize = 256, 64 }},
 		"blocking":  {mode: func(c *lens.Config) { c.QueueSize, c.BatchSize, c.BlockOnFullQueue = 256, 64, true }},
@@ -195,16 +208,20 @@ func TestB1NumbersAddUpAtEveryMoment(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := otlptest.Start(t, otlptest.WithCountOnly())
 			s.SetFault(c.fault)
-			tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), c.mode, within(10*time.Second)))
+			tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), within(10*time.Second), c.mode))
 			stop := make(chan struct{})
 			watched := balanceAlways(t, tm, stop)
 			made := flood(4, stop)
-			enough := func() bool { st := tm.Stats(); return st.Ended > 2000 && st.Exported+st.Failed > 500 }
-			require.Eventually(t, enough, limit, time.Millisecond)
-			for range 4 { // while the flood goes on
-				go func() { _ = tm.Shutdown(context.Background()) }()
+			enough := func() bool {
+				st := tm.Stats()
+				return st.Ended > 2000 && st.Exported+st.Failed > 500 || c.dead && st.Ended > 256
 			}
-			_ = tm.Shutdown(context.Background())
+			require.Eventually(t, enough, limit, time.Millisecond)
+			var callers sync.WaitGroup
+			for range 5 { // while the flood goes on
+				callers.Go(func() { _ = tm.Shutdown(context.Background()) })
+			}
+			callers.Wait()
 			made()
 			close(stop)
 			watched()

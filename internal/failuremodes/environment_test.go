@@ -25,7 +25,7 @@ import (
 
 func TestC6NumbersOfEveryKind(t *testing.T) {
 	s := otlptest.Start(t)
-	numbers := []string{" ", "0", "-1", "1", "abc", "1e9", "1.5", "99999999999999999999", "\x01∞", "10s"}
+	numbers := []string{" ", "0", "-1", "1", "1e9", "99999999999999999999", "\x01∞", "10s"}
 	for _, variable := range []string{
 		"OTEL_BSP_MAX_QUEUE_SIZE", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT",
 		"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT",

@@ -183,7 +183,7 @@ func TestE4WorkThatOutlivesItsCaller(t *testing.T) {
 }
 
 func TestE5ALoopHasOneParent(t *testing.T) {
-	const steps = 20_000
+	const steps = 8000
 	var wrong, seen int
 	var root trace.SpanContext
 	counts := &exporter{export: func(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
