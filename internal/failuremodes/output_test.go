@@ -89,11 +89,24 @@ func TestF2ADeadOutputDoesNotEndTheProgram(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) {
 		t.Parallel()
 		if _, err := os.Stat("/dev/full"); err != nil {
-			env = append(env, "NEMO_LENS_EXPORTER_FILE=/dev/null") // a system without one
+			return // a system without one
 		}
 		p := runChild(t, survivesOutput, append(env, "NEMO_LENS_EXPORTER_FILE=/dev/full")...)
 		require.Zero(t, p.status(t), &p.stderr)
 		require.Contains(t, p.stderr.String(), "alive:")
+		require.Contains(t, p.stderr.String(), "100 of 100 spans lost")
+	})
+	t.Run("a pipe that nobody reads", func(t *testing.T) { // A1
+		t.Parallel()
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		p := newChild(t, survivesOutput, append(env, "NEMO_LENS_SHUTDOWN_TIMEOUT=300ms")...)
+		p.Stdout = w
+		p.start(t)
+		require.NoError(t, w.Close())
+		require.Zero(t, p.status(t), &p.stderr)
+		require.Less(t, p.took, limit)
 		require.Contains(t, p.stderr.String(), "100 of 100 spans lost")
 	})
 	t.Run("closed pipe", func(t *testing.T) {
