@@ -2,7 +2,11 @@ package lens
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -12,7 +16,8 @@ import (
 const redacted = "[REDACTED]"
 
 // DefaultRedactKeys are the attribute keys whose text is never recorded.
-// Keys are compared exactly: "user.password" and "Password" are not among them.
+// Keys are compared exactly: "user.password" and "Password" are not among them
+// unless [WithStrictRedaction] is on.
 var DefaultRedactKeys = NewGroupSet("prompt", "input_text", "output_text", "text", "password", "token", "secret", "key")
 
 // RedactValue returns "[REDACTED]" when key is one of the redact keys, else the
@@ -24,11 +29,21 @@ func RedactValue(key, value string, redactKeys ...string) string {
 	return value
 }
 
+// strict is set while a set-up with WithStrictRedaction is on.
+var strict atomic.Bool
+
 func isRedacted(key string, redactKeys []string) bool {
-	if redactKeys == nil {
-		return DefaultRedactKeys.Has(SpanGroup(key))
+	if redactKeys != nil {
+		return slices.Contains(redactKeys, key)
 	}
-	return slices.Contains(redactKeys, key)
+	if DefaultRedactKeys.Has(SpanGroup(key)) {
+		return true
+	}
+	if !strict.Load() {
+		return false
+	}
+	last := key[strings.LastIndexByte(key, '.')+1:]
+	return DefaultRedactKeys.Has(SpanGroup(strings.ToLower(last)))
 }
 
 // SafeSetSpanAttributes sets what can be set and leaves the rest: booleans,
@@ -52,10 +67,12 @@ func SafeSetSpanAttributes(span trace.Span, attrs map[string]any, redactKeys ...
 	span.SetAttributes(set...)
 }
 
+// redact takes the text out of a value, whatever it is wrapped in. Booleans and
+// numbers stay.
 func redact(kv attribute.KeyValue) attribute.KeyValue {
 	switch kv.Value.Type() {
-	case attribute.STRING:
-		return kv.Key.String(redacted)
+	case attribute.BOOL, attribute.INT64, attribute.FLOAT64, attribute.BOOLSLICE, attribute.INT64SLICE, attribute.FLOAT64SLICE:
+		return kv
 	case attribute.STRINGSLICE:
 		texts := kv.Value.AsStringSlice()
 		for i := range texts {
@@ -63,7 +80,60 @@ func redact(kv attribute.KeyValue) attribute.KeyValue {
 		}
 		return kv.Key.StringSlice(texts)
 	}
-	return kv
+	return kv.Key.String(redacted)
+}
+
+// holdsSecret reports whether a value has a map in it with a redact key.
+func holdsSecret(v attribute.Value) bool {
+	switch v.Type() {
+	case attribute.MAP:
+		return slices.ContainsFunc(v.AsMap(), secret)
+	case attribute.SLICE:
+		return slices.ContainsFunc(v.AsSlice(), holdsSecret)
+	}
+	return false
+}
+
+// withoutSecrets is the value with what its maps hold under redact keys redacted.
+func withoutSecrets(v attribute.Value) attribute.Value {
+	switch v.Type() {
+	case attribute.MAP:
+		return attribute.MapValue(privateCopy(v.AsMap())...)
+	case attribute.SLICE:
+		members := v.AsSlice()
+		for i := range members {
+			members[i] = withoutSecrets(members[i])
+		}
+		return attribute.SliceValue(members...)
+	}
+	return v
+}
+
+// privateCopy returns a copy without secrets.
+func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
+	if len(attrs) == 0 {
+		return nil
+	}
+	private := make([]attribute.KeyValue, len(attrs))
+	for i, kv := range attrs {
+		if secret(kv) {
+			kv = clean(kv)
+		}
+		private[i] = kv
+	}
+	return private
+}
+
+// secret reports whether anything in the attribute has to be redacted.
+func secret(kv attribute.KeyValue) bool {
+	return isRedacted(string(kv.Key), nil) || holdsSecret(kv.Value)
+}
+
+func clean(kv attribute.KeyValue) attribute.KeyValue {
+	if isRedacted(string(kv.Key), nil) {
+		return redact(kv)
+	}
+	return attribute.KeyValue{Key: kv.Key, Value: withoutSecrets(kv.Value)}
 }
 
 func attributeValue(v any) (attribute.Value, bool) {
@@ -82,6 +152,10 @@ func attributeValue(v any) (attribute.Value, bool) {
 		return attribute.Int64Value(int64(v)), true
 	case int64:
 		return attribute.Int64Value(v), true
+	case uint:
+		return unsigned(uint64(v)), true
+	case uint64:
+		return unsigned(v), true
 	case uint8:
 		return attribute.Int64Value(int64(v)), true
 	case uint16:
@@ -100,12 +174,32 @@ func attributeValue(v any) (attribute.Value, bool) {
 		return attribute.IntSliceValue(v), true
 	case []int64:
 		return attribute.Int64SliceValue(v), true
+	case []int32:
+		return attribute.Int64SliceValue(converted[int64](v)), true
+	case []float32:
+		return attribute.Float64SliceValue(converted[float64](v)), true
 	case []float64:
 		return attribute.Float64SliceValue(v), true
 	case []any:
 		return anySlice(v)
 	}
 	return attribute.Value{}, false
+}
+
+// unsigned is the number, or its text where OpenTelemetry's integers end.
+func unsigned(v uint64) attribute.Value {
+	if v > math.MaxInt64 {
+		return attribute.StringValue(strconv.FormatUint(v, 10))
+	}
+	return attribute.Int64Value(int64(v))
+}
+
+func converted[To, From int32 | int64 | float32 | float64](vs []From) []To {
+	out := make([]To, len(vs))
+	for i, v := range vs {
+		out[i] = To(v)
+	}
+	return out
 }
 
 // anySlice sets a slice whose members all have one type.
@@ -124,6 +218,10 @@ func anySlice(vs []any) (attribute.Value, bool) {
 		return membersOf(vs, attribute.Int64SliceValue)
 	case float64:
 		return membersOf(vs, attribute.Float64SliceValue)
+	case int32:
+		return membersOf(vs, func(v []int32) attribute.Value { return attribute.Int64SliceValue(converted[int64](v)) })
+	case float32:
+		return membersOf(vs, func(v []float32) attribute.Value { return attribute.Float64SliceValue(converted[float64](v)) })
 	}
 	return attribute.Value{}, false
 }

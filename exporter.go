@@ -347,7 +347,7 @@ func (p *plan) console() (io.Writer, string, error) {
 	case p.cfg.ExporterFile == "":
 		p.output, p.where = wholeline.New(os.Stdout), "standard output"
 	default:
-		f, err := os.OpenFile(p.cfg.ExporterFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		f, err := os.OpenFile(p.cfg.ExporterFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY|openFlags, 0o644)
 		if err != nil {
 			return nil, "", fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
 		}

@@ -154,6 +154,8 @@ func WithLogger(*slog.Logger) Option                      { return none }
 func WithConsoleWriter(io.Writer) Option                  { return none }
 func WithGlobalProvider(bool) Option                      { return none }
 func WithDetection(Detection) Option                      { return none }
+func WithStrictRedaction() Option                         { return none }
+func WithShutdownTimeout(time.Duration) Option            { return none }
 func WithAllowReinit() Option                             { return none }
 
 // SetupTelemetry starts nothing.

@@ -177,14 +177,23 @@ func newGroupClass(namespace string, parent *GroupClass, groups []SpanGroup, pre
 }
 
 // Namespace returns the name of the library that the class belongs to.
-func (c *GroupClass) Namespace() string { return c.namespace }
+func (c *GroupClass) Namespace() string { return c.orBase().namespace }
+
+// orBase makes nil mean BaseGroups in every method.
+func (c *GroupClass) orBase() *GroupClass {
+	if c == nil {
+		return BaseGroups
+	}
+	return c
+}
 
 // Groups returns every group of the class.
-func (c *GroupClass) Groups() GroupSet { return c.groups }
+func (c *GroupClass) Groups() GroupSet { return c.orBase().groups }
 
 // Presets returns the presets by name, in a map that the caller owns. It
 // always holds "all".
 func (c *GroupClass) Presets() map[string]GroupSet {
+	c = c.orBase()
 	p := maps.Clone(c.presets)
 	p[presetAll] = c.groups
 	return p
@@ -196,10 +205,7 @@ func (c *GroupClass) Presets() map[string]GroupSet {
 // in an [*UnknownGroupError], beside the set of all that were known. A nil
 // class is [BaseGroups].
 func (c *GroupClass) Resolve(spec string) (GroupSet, error) {
-	if c == nil {
-		c = BaseGroups
-	}
-	return resolve(spec, c.groups, c.Presets())
+	return resolve(spec, c.Groups(), c.Presets())
 }
 
 // resolve is the one parser of specs.
@@ -355,6 +361,9 @@ func (r *GroupRegistry) Unregister(namespace string) error {
 
 // snapshot returns the groups and the presets at one moment.
 func (r *GroupRegistry) snapshot() (groups GroupSet, presets map[string]GroupSet, namespaces []string) {
+	if r == nil { // as a nil resolver
+		return BaseGroups.Groups(), BaseGroups.Presets(), []string{BaseGroups.Namespace()}
+	}
 	r.mu.RLock()
 	classes := slices.Collect(maps.Values(r.classes))
 	namespaces = slices.Sorted(maps.Keys(r.classes))

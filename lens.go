@@ -22,6 +22,7 @@ import (
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/rankenv"
 	"github.com/nemo-lens/lens/internal/strategy"
 )
@@ -53,6 +54,8 @@ type options struct {
 	logger          *slog.Logger
 	consoleWriter   io.Writer
 	detection       Detection
+	strict          bool
+	timeout         time.Duration
 	allowReinit     bool
 	global          *bool
 }
@@ -107,6 +110,13 @@ func WithConsoleWriter(w io.Writer) Option { return func(o *options) { o.console
 // it they do, unless the program has installed a tracer provider of its own.
 func WithGlobalProvider(install bool) Option { return func(o *options) { o.global = &install } }
 
+// WithStrictRedaction also redacts text under keys whose last dotted part is one
+// of [DefaultRedactKeys] in any case, such as "user.Password", until Shutdown.
+func WithStrictRedaction() Option { return func(o *options) { o.strict = true } }
+
+// WithShutdownTimeout is Config.ShutdownTimeout in code; it wins when above 0.
+func WithShutdownTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
+
 // WithDetection chooses what is found out about the machine beside host,
 // process, SLURM, Kubernetes and the number of GPUs.
 func WithDetection(d Detection) Option { return func(o *options) { o.detection = d } }
@@ -118,7 +128,7 @@ func WithAllowReinit() Option { return func(o *options) { o.allowReinit = true }
 var (
 	active  atomic.Pointer[pipeline] // of the set-up that exports
 	setupMu sync.Mutex
-	current *TelemetryHandle // of the enabled set-up; guarded by setupMu
+	current atomic.Pointer[TelemetryHandle] // of the enabled set-up; written under setupMu
 	logs    atomic.Pointer[errlog.Log]
 )
 
@@ -153,12 +163,12 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	runID, _ := identity.RunID(cfg.RunID, os.LookupEnv)
 	disabled, sdkWarnings := otelenv.SDKDisabled(os.LookupEnv)
 	if !cfg.Enabled || disabled {
-		if current == nil {
-			SetEnabledSpanGroups()
+		if current.Load() == nil {
+			_ = useGroups(cfg.Groups, "", true)
 		}
 		return &TelemetryHandle{runID: runID}, nil
 	}
-	if current != nil && !o.allowReinit {
+	if current.Load() != nil && !o.allowReinit {
 		return nil, ErrAlreadySetUp
 	}
 	before := logs.Swap(errlog.New(o.logger))
@@ -186,12 +196,19 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		log().Warn(w, w)
 	}
 	h := &TelemetryHandle{runID: runID, timeout: cfg.ShutdownTimeout, enabled: true}
+	if o.timeout > 0 {
+		h.timeout = o.timeout
+	}
 	if h.timeout <= 0 {
 		h.timeout = DefaultConfig().ShutdownTimeout
 	}
+	if h.timeout < 50*time.Millisecond {
+		log().Warn("shutdown timeout", fmt.Sprintf("the shutdown timeout is %s%s: spans that are queued will hardly be sent in it; a number without a unit is milliseconds",
+			h.timeout, cfg.from("SHUTDOWN_TIMEOUT")))
+	}
 	if !exports || !(cfg.TracesEnabled || cfg.MetricsEnabled || cfg.LogsEnabled) {
-		SetEnabledSpanGroups()
-		current = h
+		_ = useGroups(cfg.Groups, cfg.SpanGroups, true) // Validate has checked it
+		current.Store(h)
 		return h, nil
 	}
 	// Before anything of the SDK is made, which reports to the OTel error handler.
@@ -212,14 +229,13 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	if cfg.RuntimeMetrics && h.pipeline.metrics != nil {
 		startRuntimeMetrics(h.pipeline.metrics.Provider)
 	}
-	if !cfg.TracesEnabled {
-		SetEnabledSpanGroups()
-	} else if err := useGroups(cfg.Groups, cfg.SpanGroups); err != nil {
+	strict.Store(o.strict)
+	if err := useGroups(cfg.Groups, cfg.SpanGroups, !cfg.TracesEnabled); err != nil {
 		// Validate has resolved the same spec; only a resolver that changes its
 		// mind comes here.
 		log().Warn("span groups", err.Error())
 	}
-	current = h
+	current.Store(h)
 	log().Info("lens: telemetry is on", "exporter", h.endpoint, "service", cfg.ServiceName,
 		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())
 	return h, nil
@@ -292,12 +308,8 @@ func warn(ws []otelenv.Warning) {
 
 // Current returns the handle of the enabled set-up that has not been shut down,
 // or nil: for a library that has to know whether the program has set telemetry
-// up, and must not shut it down.
-func Current() *TelemetryHandle {
-	setupMu.Lock()
-	defer setupMu.Unlock()
-	return current
-}
+// up, and must not shut it down. It takes no lock.
+func Current() *TelemetryHandle { return current.Load() }
 
 // TelemetryHandle is a running set-up. Every method is safe on a nil handle
 // and for concurrent use.
@@ -360,7 +372,9 @@ func (h *TelemetryHandle) ForceFlush(ctx context.Context) error {
 // everything over, and gives the OTel globals back. It takes at most
 // Config.ShutdownTimeout, less when the deadline of ctx is sooner; it goes on
 // when ctx is cancelled. Every caller waits for the same work and gets its
-// result: an error that says how many spans were lost, if any were.
+// result: an error that says how many spans were lost, if any were. A caller
+// whose own deadline comes sooner is told what would be lost at that moment,
+// while the work goes on for the others.
 func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 	if h == nil || !h.enabled {
 		return nil
@@ -372,11 +386,15 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
 	err := h.pipeline.shutdown(ctx)
+	log().Flush()
+	if ctx.Err() != nil {
+		// Something may still be writing to the file, or hang in it.
+		return err
+	}
 	h.files.Do(func() {
 		if h.closeFile != nil {
-			h.closeErr = h.closeFile()
+			h.closeErr, _ = outcome.Call(ctx, "closing the file of the console exporter", h.closeFile)
 		}
-		log().Flush()
 	})
 	return errors.Join(err, h.closeErr)
 }
@@ -386,12 +404,13 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 func (h *TelemetryHandle) detach() {
 	setupMu.Lock()
 	defer setupMu.Unlock()
-	if current == h {
+	if current.Load() == h {
 		if h.pipeline != nil {
 			h.pipeline.groupsAtEnd.Store(int64(EnabledSpanGroups().Len()) + 1)
 		}
-		SetEnabledSpanGroups()
-		current = nil
+		leaveGroups()
+		strict.Store(false)
+		current.Store(nil)
 	}
 	active.CompareAndSwap(h.pipeline, nil)
 	if h.restore != nil {

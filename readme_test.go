@@ -53,9 +53,9 @@ func TestReadmeCommandsRun(t *testing.T) {
 	text := readme(t)
 	commands := strings.Split(strings.Join(blocks(text, "sh"), ""), "\n")
 	for line := range strings.SplitSeq(text, "\n") {
-		if command, ok := strings.CutPrefix(line, "| `go run "); ok {
-			command, _, _ = strings.Cut(command, "`")
-			commands = append(commands, "go run "+command)
+		command, _, _ := strings.Cut(strings.TrimPrefix(line, "| `"), "`")
+		if strings.HasPrefix(line, "| `") && strings.Contains(command, "go run ") {
+			commands = append(commands, command)
 		}
 	}
 	ran := 0
@@ -80,7 +80,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 		stdout, err := cmd.Output()
 		require.NoError(t, err, "%s: %s", command, stderr.String())
 		if strings.Contains(command, "console") || command == "make demo" {
-			require.Contains(t, string(stdout), `"Name":"train.`, command)
+			require.Contains(t, string(stdout), `"Name":"`, command)
 		}
 		ran++
 	}

@@ -101,13 +101,17 @@ func stringSetting(key string, field func(*Config) *string) setting {
 	}
 }
 
-// endpointSetting does not show user-info, which may hold a password.
+// endpointSetting does not show user-info, query and fragment, which may hold a
+// password.
 func endpointSetting(key string, field func(*Config) *string) setting {
 	s := stringSetting(key, field)
 	s.show = func(c *Config) string {
 		text := *field(c)
 		if at := strings.LastIndexByte(text, '@'); at >= 0 {
 			text = redacted + text[at:]
+		}
+		if end := strings.IndexAny(text, "?#"); end >= 0 {
+			text = text[:end+1] + redacted
 		}
 		return strconv.Quote(text)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,8 @@ type pipeline struct {
 	lens, helpers trace.Tracer // never nil
 
 	lastErrors lastErrors
+	ended      chan struct{} // closed when the first caller has come to end the metrics
+	endOnce    sync.Once
 
 	// groupsAtEnd is how many groups were on when the gate was closed for
 	// shutdown, and one more; 0 before.
@@ -35,7 +38,7 @@ type pipeline struct {
 
 // build starts what the plan says. It cannot fail.
 func (p *plan) build() *pipeline {
-	built := &pipeline{lastErrors: p.lastErrors}
+	built := &pipeline{lastErrors: p.lastErrors, ended: make(chan struct{})}
 	if p.metrics != nil {
 		built.metrics = metricpipe.New(*p.metrics)
 	}
@@ -63,8 +66,7 @@ type ending struct {
 	flush, shutdown func(context.Context) error
 }
 
-// signals are those that are on, in the order in which they end: the metrics
-// after the spans that they count.
+// signals are those that are on.
 func (p *pipeline) signals() []ending {
 	var list []ending
 	if p.Pipeline != nil {
@@ -80,20 +82,48 @@ func (p *pipeline) signals() []ending {
 }
 
 func (p *pipeline) forceFlush(ctx context.Context) error {
-	signals := p.signals()
-	var errs []error
-	for i, s := range signals {
-		errs = append(errs, p.lastErrors.explain(s.name, withShare(ctx, len(signals)-i, s.flush)))
-	}
-	return errors.Join(errs...)
+	return p.each(ctx, false, func(s ending, ctx context.Context) error { return s.flush(ctx) })
 }
 
+// shutdown may be called again while it runs, and afterwards.
 func (p *pipeline) shutdown(ctx context.Context) error {
+	return p.each(ctx, true, func(s ending, ctx context.Context) error { return s.shutdown(ctx) })
+}
+
+// each does something with all signals side by side, every one with all the
+// time there is, so that a receiver that does not answer costs the others
+// nothing of theirs. The metrics wait for the spans that they count, for up to
+// half of the time, when they are told to. As soon as one caller has come to
+// end the metrics the others follow, because the end is given up soon after
+// nobody waits for it.
+func (p *pipeline) each(ctx context.Context, spansFirst bool, do func(ending, context.Context) error) error {
 	signals := p.signals()
-	var errs []error
+	errs := make([]error, len(signals))
+	spansDone := make(chan struct{})
+	var wg sync.WaitGroup
 	for i, s := range signals {
-		errs = append(errs, p.lastErrors.explain(s.name, withShare(ctx, len(signals)-i, s.shutdown)))
+		wg.Go(func() {
+			if s.name == otelenv.Traces {
+				defer close(spansDone)
+			}
+			if s.name == otelenv.Metrics && spansFirst && p.Pipeline != nil {
+				wait := ctx
+				if deadline, ok := ctx.Deadline(); ok {
+					var cancel context.CancelFunc
+					wait, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+					defer cancel()
+				}
+				select {
+				case <-spansDone:
+				case <-wait.Done():
+				case <-p.ended:
+				}
+				p.endOnce.Do(func() { close(p.ended) })
+			}
+			errs[i] = p.lastErrors.explain(s.name, do(s, ctx))
+		})
 	}
+	wg.Wait()
 	return errors.Join(errs...)
 }
 
@@ -111,16 +141,4 @@ func (l lastErrors) explain(signal otelenv.Signal, err error) error {
 		return fmt.Errorf("%w; the last attempt: %w", err, why)
 	}
 	return err
-}
-
-// withShare gives f its part of the time that is left, so that a receiver that
-// does not answer costs the other signals nothing of theirs; what f does not
-// use is there for those after it.
-func withShare(ctx context.Context, left int, f func(context.Context) error) error {
-	if deadline, ok := ctx.Deadline(); ok && left > 1 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
-		defer cancel()
-	}
-	return f(ctx)
 }

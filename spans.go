@@ -48,14 +48,15 @@ func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...att
 }
 
 // ManagedSpanWith is [ManagedSpan] with any options of a span start, for
-// example its kind, links or a start time. Their attributes are redacted, too.
+// example its kind, links or a start time. Their attributes, and those of the
+// links, are redacted, too.
 func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
 		return ctx, off
 	}
 	// The copy keeps the caller's slice on the caller's stack.
-	private := slices.Clone(opts)
-	if cfg := trace.NewSpanStartConfig(private...); slices.ContainsFunc(cfg.Attributes(), secret) {
+	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
+	if cfg := trace.NewSpanStartConfig(private...); slices.ContainsFunc(cfg.Attributes(), secret) || slices.ContainsFunc(cfg.Links(), secretLink) {
 		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
 	}
 	return startSpan(ctx, scopeHelpers, group, name, nil, private...)
@@ -63,7 +64,11 @@ func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...
 
 // rebuilt returns options that give cfg with other attributes.
 func rebuilt(cfg trace.SpanConfig, attrs []attribute.KeyValue) []trace.SpanStartOption {
-	opts := []trace.SpanStartOption{trace.WithAttributes(attrs...), trace.WithLinks(cfg.Links()...), trace.WithSpanKind(cfg.SpanKind())}
+	links := slices.Clone(cfg.Links())
+	for i := range links {
+		links[i].Attributes = privateCopy(links[i].Attributes)
+	}
+	opts := []trace.SpanStartOption{trace.WithAttributes(attrs...), trace.WithLinks(links...), trace.WithSpanKind(cfg.SpanKind())}
 	if !cfg.Timestamp().IsZero() {
 		opts = append(opts, trace.WithTimestamp(cfg.Timestamp()))
 	}
@@ -72,6 +77,8 @@ func rebuilt(cfg trace.SpanConfig, attrs []attribute.KeyValue) []trace.SpanStart
 	}
 	return opts
 }
+
+func secretLink(l trace.Link) bool { return slices.ContainsFunc(l.Attributes, secret) }
 
 // SpanCM starts a span whatever groups are on; end it with [End].
 func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
@@ -139,22 +146,6 @@ func startSpan(ctx context.Context, scope string, group SpanGroup, name string, 
 	return ctx, span
 }
 
-func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
-	if len(attrs) == 0 {
-		return nil
-	}
-	private := make([]attribute.KeyValue, len(attrs))
-	for i, kv := range attrs {
-		if secret(kv) {
-			kv = redact(kv)
-		}
-		private[i] = kv
-	}
-	return private
-}
-
-func secret(kv attribute.KeyValue) bool { return isRedacted(string(kv.Key), nil) }
-
 type tracerKey struct{}
 
 // tracersInContext is set once WithTracer was called, so that programs that
@@ -164,6 +155,9 @@ var tracersInContext atomic.Bool
 // WithTracer returns a context below which the primitives start their spans
 // with t.
 func WithTracer(ctx context.Context, t trace.Tracer) context.Context {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	if t == nil {
 		return ctx
 	}
@@ -191,11 +185,12 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 // nil span and a nil err are allowed; ending twice ends once.
 //
 // A non-nil *err is recorded as an exception event and sets the status to
-// Error, except for context.Canceled, which only ends the span. A status that
-// is already Ok stays. A panic is recorded once, with its stack, by the
-// innermost span that it passes; every span that it passes ends with the
-// status Error, and the same value goes on panicking. runtime.Goexit ends the
-// span.
+// Error, except for context.Canceled, wrapped or not, which only ends the span;
+// of joined errors all have to be that. A panic is recorded once, with its
+// stack, by the innermost span that it passes; every span that it passes ends
+// with the status Error, and the same value goes on panicking. runtime.Goexit
+// ends the span. A status that is already Ok stays in every case, as the SDK
+// has it.
 func End(span trace.Span, err *error) {
 	if span == nil || !span.IsRecording() {
 		if span != nil {
@@ -225,9 +220,25 @@ func End(span trace.Span, err *error) {
 	span.End()
 }
 
-// isCanceled bears errors whose own methods panic, as those of a typed nil do.
+// isCanceled reports whether an error says no more than that its context was
+// cancelled: of joined errors all have to. It bears errors whose own methods
+// panic, as those of a typed nil do.
 func isCanceled(err error) (yes bool) {
-	defer func() { _ = recover() }()
+	defer func() {
+		if recover() != nil {
+			yes = false
+		}
+	}()
+	if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(context.Canceled) {
+		return true
+	}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		return isCanceled(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		joined := e.Unwrap()
+		return len(joined) > 0 && !slices.ContainsFunc(joined, func(err error) bool { return !isCanceled(err) })
+	}
 	return errors.Is(err, context.Canceled)
 }
 

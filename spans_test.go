@@ -179,6 +179,54 @@ func TestManagedSpanWithRedactsAndKeepsTheRest(t *testing.T) {
 	require.Equal(t, []attribute.KeyValue{attribute.String("token", "[REDACTED]"), attribute.Int("i", 1)}, got.Attributes())
 }
 
+func TestEveryKindOfTextIsRedacted(t *testing.T) {
+	rec, _ := record(t, "job")
+	attrs := []attribute.KeyValue{
+		attribute.ByteSlice("password", []byte("S3")), attribute.Slice("token", attribute.StringValue("S3")),
+		attribute.Map("key", attribute.String("a", "S3")), attribute.Map("m", attribute.String("password", "S3"), attribute.Int("n", 1)),
+		attribute.Slice("list", attribute.MapValue(attribute.String("secret", "S3"))), attribute.Int("text", 7),
+	}
+	_, a := ManagedSpan(context.Background(), Job, "a", attrs...)
+	a.End()
+	_, b := ManagedSpanWith(context.Background(), Job, "b", nil, trace.WithAttributes(attrs...),
+		trace.WithLinks(trace.Link{Attributes: attrs}))
+	b.End()
+	_, c := SpanCM(WithSpanAttributes(context.Background(), attrs...), "c")
+	c.End()
+	for _, s := range rec.Ended() {
+		require.NotContains(t, fmt.Sprint(s.Attributes(), s.Links()), "S3", s.Name())
+		require.Contains(t, s.Attributes(), attribute.Int("text", 7), s.Name())
+	}
+	require.Equal(t, attribute.ByteSlice("password", []byte("S3")), attrs[0], "the caller's attributes were changed")
+}
+
+func TestJoinedErrorsAreNoMereCancellation(t *testing.T) {
+	rec, _ := record(t, "job")
+	for _, err := range []error{
+		context.Canceled, fmt.Errorf("rank 3: %w", context.Canceled), errors.Join(context.Canceled, fmt.Errorf("x: %w", context.Canceled)),
+		errors.Join(context.Canceled, errors.New("disk full")), context.DeadlineExceeded,
+	} {
+		_, span := ManagedSpan(context.Background(), Job, "x")
+		End(span, &err)
+	}
+	for i, want := range []codes.Code{codes.Unset, codes.Unset, codes.Unset, codes.Error, codes.Error} {
+		require.Equal(t, want, rec.Ended()[i].Status().Code, i)
+	}
+}
+
+func TestNilCountsAsTheDefault(t *testing.T) {
+	var class *GroupClass
+	require.Equal(t, BaseGroups.Groups().Len(), class.Groups().Len())
+	require.Len(t, class.Presets(), 3)
+	require.NotEmpty(t, class.Namespace())
+	var registry *GroupRegistry
+	_, err := registry.Resolve("step")
+	require.NoError(t, err)
+	var none context.Context
+	require.NotNil(t, WithTracer(none, Tracer()))
+	tracersInContext.Store(false)
+}
+
 func TestFailedSetupKeepsTheLogger(t *testing.T) {
 	log()
 	before := logs.Load()

@@ -22,6 +22,7 @@ var groups struct {
 	spec     string
 	pending  []string
 	reported string // what was last warned about, so that a refresh does not repeat it
+	silent   bool   // this process exports no spans: specs are checked and stored, and open no gate
 }
 
 // IsSpanGroupEnabled reports whether spans of the group are recorded. It is
@@ -40,6 +41,14 @@ func SetEnabledSpanGroups(gs ...SpanGroup) {
 	pinLocked(gs...)
 }
 
+// leaveGroups ends what a set-up has said about groups.
+func leaveGroups() {
+	groups.mu.Lock()
+	defer groups.mu.Unlock()
+	groups.silent, groups.resolver = false, nil
+	pinLocked()
+}
+
 func orEmpty(s *frozen.Set) *frozen.Set {
 	if s == nil {
 		return frozen.New(nil)
@@ -56,7 +65,8 @@ func pinLocked(gs ...SpanGroup) {
 // ([BaseGroups] before) and switches to what it selects. With a fixed class an
 // unknown entry is an [*UnknownGroupError] and nothing changes. With a
 // [*GroupRegistry] unknown entries are pending: they are warned about, and
-// take effect when their owner registers.
+// take effect when their owner registers. In a process whose set-up exports no
+// spans, the spec is checked and every group stays off.
 func SetSpanGroupSpec(spec string) error {
 	groups.mu.Lock()
 	warn, err := applyLocked(groups.resolver, spec, true)
@@ -65,9 +75,11 @@ func SetSpanGroupSpec(spec string) error {
 	return err
 }
 
-// useGroups is SetSpanGroupSpec with a new vocabulary.
-func useGroups(r GroupResolver, spec string) error {
+// useGroups is SetSpanGroupSpec with a new vocabulary, by a set-up that exports
+// spans or, silent, does not.
+func useGroups(r GroupResolver, spec string, silent bool) error {
 	groups.mu.Lock()
+	groups.silent = silent
 	warn, err := applyLocked(r, spec, true)
 	groups.mu.Unlock()
 	warn()
@@ -97,6 +109,10 @@ func applyLocked(r GroupResolver, spec string, always bool) (func(), error) {
 		groups.pending = slices.Clone(unknown.Unknown)
 	}
 	groups.resolver, groups.stored, groups.spec = r, strings.TrimSpace(spec) != "", spec
+	if groups.silent {
+		enabled.Store(orEmpty(nil))
+		return func() {}, nil
+	}
 	enabled.Store(orEmpty(set.set))
 
 	kind, report := describe(r, spec, set, unknown)

@@ -2,6 +2,7 @@ package lens
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -18,13 +19,15 @@ import (
 // can guard: Wait panics with its value, so that the deferred Shutdown of the
 // caller still runs.
 type TaskGroup struct {
-	group SpanGroup
-	ctx   context.Context
-	tasks *errgroup.Group
+	group  SpanGroup
+	ctx    context.Context
+	cancel context.CancelFunc
+	tasks  *errgroup.Group
 
 	mu       sync.Mutex
 	panicked bool
 	value    any
+	exited   bool // by runtime.Goexit
 }
 
 // NewTaskGroup returns a TaskGroup whose spans obey the group, and the context
@@ -34,8 +37,9 @@ func NewTaskGroup(ctx context.Context, group SpanGroup) (*TaskGroup, context.Con
 	if ctx == nil {
 		ctx = context.Background()
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	tasks, ctx := errgroup.WithContext(ctx)
-	return &TaskGroup{group: group, ctx: ctx, tasks: tasks}, ctx
+	return &TaskGroup{group: group, ctx: ctx, cancel: cancel, tasks: tasks}, ctx
 }
 
 // SetLimit makes Go wait while n functions run; negative means no limit. Call
@@ -52,15 +56,18 @@ func (g *TaskGroup) Go(name string, fn func(context.Context) error, attrs ...att
 			if finished {
 				return
 			}
-			// A panic, or runtime.Goexit, which recover tells apart by nil.
-			if r := recover(); r != nil {
-				g.mu.Lock()
-				if !g.panicked {
-					g.panicked, g.value = true, r
-				}
-				g.mu.Unlock()
-				err = context.Canceled // stops the others
+			// A panic, or runtime.Goexit, which recover tells apart by nil. The
+			// latter returns nothing to errgroup, so the others are stopped here.
+			r := recover()
+			g.mu.Lock()
+			if r == nil {
+				g.exited = true
+			} else if !g.panicked {
+				g.panicked, g.value = true, r
 			}
+			g.mu.Unlock()
+			g.cancel()
+			err = context.Canceled
 		}()
 		err = g.run(name, fn, attrs)
 		finished = true
@@ -74,15 +81,22 @@ func (g *TaskGroup) run(name string, fn func(context.Context) error, attrs []att
 	return fn(ctx)
 }
 
-// Wait waits for all functions and returns the first error. It panics with the
-// value of the first panic, if there was one.
+var errGoexit = errors.New("lens: a function of a TaskGroup ended its goroutine with runtime.Goexit, as t.FailNow does, and returned nothing")
+
+// Wait waits for all functions and returns the first error, also one for a
+// function that called runtime.Goexit. It panics with the value of the first
+// panic, if there was one.
 func (g *TaskGroup) Wait() error {
 	err := g.tasks.Wait()
 	g.mu.Lock()
-	panicked, value := g.panicked, g.value
+	panicked, value, exited := g.panicked, g.value, g.exited
 	g.mu.Unlock()
-	if panicked {
+	g.cancel()
+	switch {
+	case panicked:
 		panic(value)
+	case exited:
+		return errGoexit
 	}
 	return err
 }

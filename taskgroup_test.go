@@ -70,6 +70,14 @@ func TestTaskGroupHandsPanicsToTheWaiter(t *testing.T) {
 	}
 }
 
+func TestTaskGroupDoesNotTakeGoexitForSuccess(t *testing.T) {
+	record(t, "step")
+	tasks, _ := NewTaskGroup(context.Background(), Step)
+	tasks.Go("waits", func(ctx context.Context) error { <-ctx.Done(); return nil })
+	tasks.Go("exits", func(context.Context) error { runtime.Goexit(); return nil })
+	require.ErrorContains(t, tasks.Wait(), "runtime.Goexit")
+}
+
 func TestTaskGroupWithTheGroupOff(t *testing.T) {
 	rec, _ := record(t, "job")
 	tasks, _ := NewTaskGroup(context.Background(), Step)

@@ -332,10 +332,9 @@ func captureLog(w io.Writer) (l *errlog.Log, restore func()) {
 // useEmpty makes r the vocabulary, with no stored spec, for one test.
 func useEmpty(t *testing.T, r *GroupRegistry) {
 	t.Helper()
-	require.NoError(t, useGroups(r, ""))
+	require.NoError(t, useGroups(r, "", false))
 	t.Cleanup(func() {
-		_ = useGroups(nil, "")
-		SetEnabledSpanGroups()
+		leaveGroups()
 	})
 }
 
@@ -421,7 +420,7 @@ func TestVectorsSetupFlow(t *testing.T) {
 					require.Equal(t, want, span.IsRecording())
 					span.End()
 				case "initialized":
-					require.Equal(t, want, current == h)
+					require.Equal(t, want, Current() == h)
 				case "tracer_provider":
 					require.Equal(t, want == "sdk", otel.GetTracerProvider() == theSwitch)
 				case "job_enabled":

@@ -1,0 +1,5 @@
+//go:build !lens_noop && !unix
+
+package lens
+
+const openFlags = 0
