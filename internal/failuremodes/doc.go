@@ -7,10 +7,10 @@
 // Where a test elsewhere proves a case, or a part of it, it is named with its folder.
 //
 //	A  Leaving the process
-//	A1   unbounded wait on exit         TestA1ShutdownIsBounded, TestA1SignalsShareOneDeadline, TestA1SignalWithASilentCollector
+//	A1   unbounded wait on exit         TestA1…
 //	A2   cancelled context for cleanup  TestA2DeadContextLosesNothing
 //	A3   success although spans lost    TestA3LossIsReported
-//	A4   idempotence without waiting    TestA4EveryCallerGetsTheSameResult
+//	A4   idempotence without waiting    TestA4…
 //	A5   cleanup skipped on exit        TestA5EndsOfAProgram; the README's program: TestReadmeProgramsRun (root)
 //	A6   signals                        TestA6Signals; TestASecondSignalEndsTheProcessAtOnce, TestNoSignalHandlerOnceStopped (root)
 //	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/openspans)

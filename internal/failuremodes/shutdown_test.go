@@ -227,6 +227,25 @@ func TestA4EveryCallerGetsTheSameResult(t *testing.T) {
 	})
 }
 
+func TestA4APatientCallerKeepsEverySignal(t *testing.T) {
+	s := otlptest.Start(t)
+	s.SetFault(otlptest.Slow(500 * time.Millisecond))
+	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), within(10*time.Second), allSignals))
+	makeSpans(10)
+	measure(t, tm)
+	emit(tm, "hello")
+	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorContains(t, tm.Shutdown(short), "10 of 10 spans lost")
+	require.NoError(t, tm.Shutdown(context.Background()))
+	require.Equal(t, 10, s.Count(otlptest.Traces))
+	require.Equal(t, 1, s.Count(otlptest.Logs))
+	require.NotZero(t, s.Count(otlptest.Metrics))
+	require.NoError(t, tm.Shutdown(short), "later callers get the result of the work")
+	requireBalance(t, tm.Stats(), 10)
+	require.EqualValues(t, 10, tm.Stats().Exported)
+}
+
 func TestA7OpenSpansAreNeverLostSilently(t *testing.T) {
 	s := otlptest.Start(t)
 	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL())))
