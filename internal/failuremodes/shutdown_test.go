@@ -56,7 +56,7 @@ func TestA1ShutdownIsBounded(t *testing.T) {
 func TestA1SignalsShareOneDeadline(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
-			const timeout = 300 * time.Millisecond
+			const timeout = 150 * time.Millisecond
 			tm := setUp(t, config(to(protocol, "http://"+otlptest.SilentAddr(t)), within(timeout), allSignals))
 			makeSpans(3)
 			measure(t, tm)
@@ -73,7 +73,7 @@ func TestA1SignalsShareOneDeadline(t *testing.T) {
 		s := otlptest.Start(t)
 		tm, err := fromEnv(t, variables(
 			"OTEL_EXPORTER_OTLP_ENDPOINT", s.GRPCURL(), "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://"+otlptest.SilentAddr(t),
-			"NEMO_LENS_METRICS_ENABLED", "1", "NEMO_LENS_LOGS_ENABLED", "1", "NEMO_LENS_SHUTDOWN_TIMEOUT", "1200ms"))
+			"NEMO_LENS_METRICS_ENABLED", "1", "NEMO_LENS_LOGS_ENABLED", "1", "NEMO_LENS_SHUTDOWN_TIMEOUT", "700ms"))
 		require.NoError(t, err)
 		makeSpans(3)
 		measure(t, tm)
@@ -312,7 +312,7 @@ func TestA10CollectorGoesFirst(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			s := otlptest.Start(t)
-			const timeout = 300 * time.Millisecond
+			const timeout = 150 * time.Millisecond
 			tm := setUp(t, config(to(protocol, urlOf(s, protocol)), within(timeout)))
 			makeSpans(6)
 			require.NoError(t, tm.ForceFlush(context.Background()))
