@@ -327,12 +327,12 @@ func TestD5ALongOutageIsAFewLines(t *testing.T) {
 	s := otlptest.Start(t)
 	s.SetFault(otlptest.Reject(codes.InvalidArgument, 400))
 	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), func(c *lens.Config) { c.BatchSize, c.BatchDelay = 1, time.Millisecond }))
-	for range 300 {
+	for range 100 {
 		makeSpans(1)
 		_ = tm.ForceFlush(context.Background())
 	}
-	require.EqualValues(t, 300, tm.Stats().Failed)
-	require.ErrorContains(t, tm.Shutdown(context.Background()), "300 of 300 spans lost")
+	require.EqualValues(t, 100, tm.Stats().Failed)
+	require.ErrorContains(t, tm.Shutdown(context.Background()), "100 of 100 spans lost")
 	lines := strings.Count(tm.log.String(), "level=WARN")
 	require.NotZero(t, lines)
 	require.LessOrEqual(t, lines, 3, tm.log)

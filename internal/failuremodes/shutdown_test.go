@@ -184,7 +184,7 @@ func TestA4EveryCallerGetsTheSameResult(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run("concurrent "+protocol, func(t *testing.T) {
 			s := otlptest.Start(t)
-			s.SetFault(otlptest.Slow(300 * time.Millisecond))
+			s.SetFault(otlptest.Slow(150 * time.Millisecond))
 			tm := setUp(t, config(to(protocol, urlOf(s, protocol)), within(10*time.Second)))
 			makeSpans(10)
 			delivered := make(chan int, 8)
@@ -206,7 +206,7 @@ func TestA4EveryCallerGetsTheSameResult(t *testing.T) {
 	}
 	t.Run("an impatient caller and a patient one", func(t *testing.T) {
 		s := otlptest.Start(t)
-		s.SetFault(otlptest.Slow(500 * time.Millisecond))
+		s.SetFault(otlptest.Slow(250 * time.Millisecond))
 		tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), within(10*time.Second)))
 		makeSpans(10)
 		short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -229,7 +229,7 @@ func TestA4EveryCallerGetsTheSameResult(t *testing.T) {
 
 func TestA4APatientCallerKeepsEverySignal(t *testing.T) {
 	s := otlptest.Start(t)
-	s.SetFault(otlptest.Slow(500 * time.Millisecond))
+	s.SetFault(otlptest.Slow(250 * time.Millisecond))
 	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), within(10*time.Second), allSignals))
 	makeSpans(10)
 	measure(t, tm)
