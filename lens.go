@@ -145,8 +145,10 @@ func log() *errlog.Log {
 // the Shutdown of the handle.
 //
 // When cfg is disabled, OTEL_SDK_DISABLED is true, or this rank does not
-// export, it starts nothing and every group is off. Otherwise everything is
-// resolved and checked first, so that an error leaves nothing behind.
+// export, it starts nothing, every group is off, and one line at level Debug
+// says why. Otherwise everything is resolved and checked first, so that an
+// error leaves nothing behind, and one line at level Info says what is exported
+// where.
 func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *TelemetryHandle, err error) {
 	if ctx == nil {
 		return nil, errors.New("lens: SetupTelemetry: the context is nil; pass context.Background()")
@@ -165,6 +167,13 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	if !cfg.Enabled || disabled {
 		if current.Load() == nil {
 			_ = useGroups(cfg.Groups, "", true)
+		}
+		if o.logger != nil {
+			why := "ENABLED is false"
+			if disabled {
+				why = "OTEL_SDK_DISABLED is true"
+			}
+			errlog.New(o.logger).Debug("lens: telemetry is off", "why", why, "run_id", runID)
 		}
 		return &TelemetryHandle{runID: runID}, nil
 	}
@@ -209,6 +218,8 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	if !exports || !(cfg.TracesEnabled || cfg.MetricsEnabled || cfg.LogsEnabled) {
 		_ = useGroups(cfg.Groups, cfg.SpanGroups, true) // Validate has checked it
 		current.Store(h)
+		log().Debug("lens: telemetry is on, and this process exports nothing", "strategy", cfg.ExportStrategy,
+			"run_id", runID, "rank", o.rank, "world_size", o.worldSize)
 		return h, nil
 	}
 	// Before anything of the SDK is made, which reports to the OTel error handler.

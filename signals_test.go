@@ -208,3 +208,41 @@ func TestHeadersAreNeverShown(t *testing.T) {
 	_, err = SetupTelemetry(context.Background(), cfg, discard())
 	require.ErrorContains(t, err, "grcp")
 }
+
+func TestOneLineSaysWhatASetupDid(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		cfg  Config
+		rank int
+		env  string
+	}{
+		{"telemetry is off\" why=\"ENABLED is false\"", DefaultConfig(), 0, ""},
+		{"telemetry is off\" why=\"OTEL_SDK_DISABLED is true\"", jobConfig("all_ranks", 1), 0, "true"},
+		{"this process exports nothing\" strategy=single_rank", jobConfig("single_rank", 1), 0, ""},
+		{"telemetry is on\" exporter=none", jobConfig("single_rank", 1), 1, ""},
+	} {
+		t.Setenv("OTEL_SDK_DISABLED", c.env)
+		c.cfg.Exporter = exporterNone
+		var text bytes.Buffer
+		h, err := SetupTelemetry(context.Background(), c.cfg, WithRank(c.rank, 2),
+			WithLogger(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+		require.NoError(t, err)
+		require.NoError(t, h.Shutdown(context.Background()))
+		require.Contains(t, text.String(), c.want)
+		require.Equal(t, 1, strings.Count(text.String(), "\n"), text.String())
+	}
+}
+
+func TestAHintWhenNobodyHasSetUp(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var text bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	hinted.Store(false)
+	for range 3 {
+		_, span := SpanCM(context.Background(), "x")
+		require.False(t, span.IsRecording())
+		span.End()
+	}
+	require.Equal(t, 1, strings.Count(text.String(), "telemetry is not set up"), text.String())
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -165,6 +166,10 @@ func WithTracer(ctx context.Context, t trace.Tracer) context.Context {
 	return context.WithValue(ctx, tracerKey{}, t)
 }
 
+// hinted is set once the log was told that nobody has set telemetry up. The
+// program's own logger is asked, because without a set-up there is no other.
+var hinted atomic.Bool
+
 func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 	if tracersInContext.Load() {
 		if t, ok := ctx.Value(tracerKey{}).(trace.Tracer); ok {
@@ -178,6 +183,9 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 		return p.helpers
 	}
 	// Never set up, or shut down: what the program installed, if anything.
+	if !hinted.Load() && hinted.CompareAndSwap(false, true) && isDefault(otel.GetTracerProvider()) {
+		slog.Debug("lens: spans are started and telemetry is not set up, so they are not recorded; call lens.SetupTelemetry first")
+	}
 	return otel.GetTracerProvider().Tracer(scope)
 }
 

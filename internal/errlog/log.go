@@ -55,6 +55,13 @@ func (standardError) Write(p []byte) (int, error) {
 	return wholeline.New(os.Stderr).Write(p)
 }
 
+// Debug logs msg and the slog arguments at level Debug, without a rate limit.
+func (l *Log) Debug(msg string, args ...any) {
+	if l != nil {
+		l.emit(slog.LevelDebug, msg, args...)
+	}
+}
+
 // Info logs msg and the slog arguments at level Info, without a rate limit.
 func (l *Log) Info(msg string, args ...any) {
 	if l != nil {
