@@ -42,8 +42,10 @@ func BenchmarkSample(b *testing.B) {
 			p.sample(true)
 			full = 0
 			var spent time.Duration
+			pace := time.NewTicker(2 * time.Millisecond)
+			defer pace.Stop()
 			for range b.N {
-				time.Sleep(2 * time.Millisecond)
+				<-pace.C
 				began := time.Now()
 				p.sample(false)
 				spent += time.Since(began)

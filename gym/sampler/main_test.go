@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"testing"
 	"time"
 
@@ -27,7 +28,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "no driver")
 		os.Exit(9)
 	case "hang":
-		time.Sleep(time.Hour)
+		interrupted := make(chan os.Signal, 1)
+		signal.Notify(interrupted, os.Interrupt)
+		<-interrupted // or killed
 	case "flood":
 		for {
 			if _, err := fmt.Println("0, GPU-a, 50, 100, 1000"); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -57,7 +58,9 @@ var turns = map[string]func(ctx context.Context, call, n int) (int, error){
 		return 0, nil
 	},
 	"slow": func(context.Context, int, int) (int, error) {
-		time.Sleep(100 * time.Microsecond) // a slow server, not a wait of the test
+		for range 100 { // leaves the cores to the producers, so that the queue fills
+			runtime.Gosched()
+		}
 		return 0, nil
 	},
 }

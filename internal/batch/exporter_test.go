@@ -68,9 +68,9 @@ func TestExporterFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := New(c.exp, Config{BatchSize: 10})
 				end(p, 10)
-				time.Sleep(time.Minute)
+				advance(time.Minute)
 				end(p, 5)
-				time.Sleep(time.Minute)
+				advance(time.Minute)
 				wantStats(t, p, Stats{Ended: 15, Exported: 15 - c.failed, Failed: c.failed})
 				err := p.Shutdown(t.Context())
 				if c.failed == 0 {
@@ -164,12 +164,12 @@ func TestOnLoss(t *testing.T) {
 		if len(calls()) != 1 {
 			t.Errorf("%d calls at once, want one a second", len(calls()))
 		}
-		time.Sleep(time.Second)
+		advance(time.Second)
 		synctest.Wait()
 		if len(calls()) != 2 || calls()[1].Dropped != 200 {
 			t.Errorf("calls %+v, want a second one", calls())
 		}
-		time.Sleep(time.Hour)
+		advance(time.Hour)
 		if len(calls()) != 2 {
 			t.Errorf("%d calls, though no more was lost", len(calls()))
 		}

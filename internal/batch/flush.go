@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // flusher waits until every span below a position of the queue has left it.
@@ -39,7 +41,7 @@ func (p *Processor) ForceFlush(ctx context.Context) error {
 		}
 	}
 	p.reported = p.counts
-	return both(p.loss(p.counts, base, nil), unfinished)
+	return outcome.Both(p.loss(p.counts, base, nil), unfinished)
 }
 
 // gone is the position up to which spans have left the queue and the exporter.

@@ -13,7 +13,7 @@ func TestForceFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail error
 		e := &exporter{}
-		e.do = func(context.Context, int) error { time.Sleep(time.Second); return fail }
+		e.do = func(context.Context, int) error { advance(time.Second); return fail }
 		p := New(e, Config{BatchSize: 10, Delay: time.Hour})
 		if err := p.ForceFlush(t.Context()); err != nil {
 			t.Errorf("nothing to flush: %v", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -96,3 +97,8 @@ type lossError int
 
 func (lossError) Error() string    { return "partly refused" }
 func (e lossError) LostSpans() int { return int(e) }
+
+// advance lets time pass in a synctest bubble, where its clock jumps as soon as
+// everything waits: for a test, or an exporter that takes so long. No test waits
+// in real time, and none depends on it.
+func advance(d time.Duration) { time.Sleep(d) }

@@ -57,11 +57,11 @@ func TestBatching(t *testing.T) {
 		if c := e.calls(); len(c) != 0 {
 			t.Errorf("exported %v before the delay", c)
 		}
-		time.Sleep(time.Minute - time.Nanosecond)
+		advance(time.Minute - time.Nanosecond)
 		if c := e.calls(); len(c) != 0 {
 			t.Errorf("exported %v before the delay", c)
 		}
-		time.Sleep(time.Nanosecond)
+		advance(time.Nanosecond)
 		synctest.Wait()
 		if c := e.calls(); !slices.Equal(c, []int{9}) {
 			t.Errorf("exported %v after the delay, want [9]", c)
@@ -111,7 +111,7 @@ func TestIdle(t *testing.T) {
 				t.Errorf("delay %v: a timer runs with nothing queued", delay)
 			}
 			p.OnEnd(sampled)
-			time.Sleep(time.Hour)
+			advance(time.Hour)
 			wantStats(t, p, Stats{Ended: 1, Exported: 1})
 			if p.delay.Stop() {
 				t.Errorf("delay %v: a timer runs after the export", delay)
@@ -160,7 +160,7 @@ func TestFullQueue(t *testing.T) {
 		end(p, 5)
 		began = time.Now()
 		go func() {
-			time.Sleep(time.Millisecond / 2)
+			advance(time.Millisecond / 2)
 			next <- nil
 		}()
 		end(p, 1)
@@ -210,7 +210,7 @@ func TestDeadCollectorCostsNoTime(t *testing.T) {
 			began := time.Now()
 			p.OnEnd(sampled)
 			waited += time.Since(began)
-			time.Sleep(time.Millisecond)
+			advance(time.Millisecond)
 		}
 		if limit := time.Duration(len(e.calls())) * time.Millisecond; waited > limit || len(e.calls()) > 8 {
 			t.Errorf("waited for %v in %d calls, want at most 1ms each", waited, len(e.calls()))
@@ -222,7 +222,7 @@ func TestDeadCollectorCostsNoTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = p.Shutdown(ctx)
-		time.Sleep(lingerTime)
+		advance(lingerTime)
 	})
 }
 
@@ -234,7 +234,7 @@ func TestBlock(t *testing.T) {
 		began := time.Now()
 		go func() {
 			for range 8 {
-				time.Sleep(time.Hour)
+				advance(time.Hour)
 				next <- nil
 			}
 		}()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // lingerTime is how long the work goes on when no caller of Shutdown waits any
@@ -81,7 +83,7 @@ func (p *Processor) finish(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.finished {
-		p.end(both(p.loss(p.counts, counts{}, nil), err))
+		p.end(outcome.Both(p.loss(p.counts, counts{}, nil), err))
 	}
 }
 

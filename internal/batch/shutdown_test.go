@@ -23,7 +23,7 @@ func TestShutdownIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &exporter{}
 		e.do = func(_ context.Context, n int) error {
-			time.Sleep(500 * time.Millisecond)
+			advance(500 * time.Millisecond)
 			if e.shutdowns() != 0 {
 				t.Error("the exporter was shut down before the last batch")
 			}
@@ -39,7 +39,7 @@ func TestShutdownIsShared(t *testing.T) {
 		results := make([]error, 20)
 		for i := range results {
 			wg.Go(func() {
-				time.Sleep(time.Duration(i) * 50 * time.Millisecond)
+				advance(time.Duration(i) * 50 * time.Millisecond)
 				results[i] = p.Shutdown(context.Background())
 				if d := time.Since(began); d != 1500*time.Millisecond {
 					t.Errorf("caller %d returned after %v", i, d)
@@ -78,14 +78,14 @@ func TestShutdownTakenOver(t *testing.T) {
 	t.Parallel()
 	for _, before := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			e := &exporter{do: func(context.Context, int) error { time.Sleep(500 * time.Millisecond); return nil }}
+			e := &exporter{do: func(context.Context, int) error { advance(500 * time.Millisecond); return nil }}
 			p := New(e, Config{BatchSize: 10})
 			end(p, 15)
 			second := make(chan error, 1)
 			takeOver := func() { second <- p.Shutdown(within(t, 2*time.Second)) }
 			if before {
 				go func() {
-					time.Sleep(20 * time.Millisecond)
+					advance(20 * time.Millisecond)
 					takeOver()
 				}()
 			}
@@ -137,7 +137,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 			t.Errorf("error %v\nwant  %s", err, want)
 		}
 		wantStats(t, p, Stats{Ended: 2048, Dropped: 2038, Failed: 10})
-		time.Sleep(lingerTime)
+		advance(lingerTime)
 		synctest.Wait()
 		wantStats(t, p, Stats{Ended: 2048, Dropped: 2038, Failed: 10})
 		if e.shutdowns() != 1 {
@@ -182,7 +182,7 @@ func TestShutdownWithStuckExporter(t *testing.T) {
 			if err := p.Shutdown(within(t, time.Second)); err == nil {
 				t.Error("no error")
 			}
-			time.Sleep(time.Minute)
+			advance(time.Minute)
 			want := Stats{Ended: 25, Dropped: 15, Failed: 10}
 			wantStats(t, p, want)
 			next <- late
@@ -205,7 +205,7 @@ func TestExporterShutdownOutOfTime(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "did not shut down in time") {
 			t.Errorf("error %v", err)
 		}
-		time.Sleep(time.Second)
+		advance(time.Second)
 		if again := p.Shutdown(t.Context()); again == nil || again.Error() != err.Error() {
 			t.Errorf("then error %v, first %v", again, err)
 		}

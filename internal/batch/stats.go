@@ -1,11 +1,10 @@
 package batch
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // Stats counts sampled spans. Ended = Exported + Dropped + Failed + Queued.
@@ -103,12 +102,10 @@ func (e *LossError) Error() string {
 		}
 	}
 	if e.Cause != nil {
-		fmt.Fprintf(&b, " (%s)", causeText(e.Cause))
+		fmt.Fprintf(&b, " (%s)", outcome.Text(e.Cause))
 	}
 	return b.String()
 }
-
-func causeText(err error) string { return strings.TrimPrefix(errlog.ErrorText(err), "lens: ") }
 
 // loss returns what c has lost since base, or nil. cause is the reason besides
 // that of a failed export.
@@ -118,21 +115,10 @@ func (p *Processor) loss(c, base counts, cause error) error {
 		return nil
 	}
 	if d.failed > 0 {
-		cause = both(cause, p.cause)
+		cause = outcome.Both(cause, p.cause)
 	}
 	return &LossError{
 		Dropped: d.dropped(), Failed: d.failed, Of: d.settled(), Cause: cause,
 		full: d.full, late: d.late, left: d.left,
 	}
-}
-
-// both joins two errors in one line of text.
-func both(a, b error) error {
-	switch {
-	case a == nil:
-		return b
-	case b == nil || errors.Is(a, b):
-		return a
-	}
-	return fmt.Errorf("%w; %w", a, b)
 }

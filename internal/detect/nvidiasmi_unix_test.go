@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // script puts an executable nvidia-smi first in the search path.
@@ -40,11 +42,13 @@ func TestHangingNvidiaSMIIsKilled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		for ctx.Err() == nil {
+		for range time.Tick(time.Millisecond) {
 			if pid(dir, "pid") > 0 {
 				cancel()
 			}
-			time.Sleep(time.Millisecond)
+			if ctx.Err() != nil {
+				return
+			}
 		}
 	}()
 	_, err := run(ctx, "nvidia-smi")
@@ -52,12 +56,8 @@ func TestHangingNvidiaSMIIsKilled(t *testing.T) {
 		t.Fatalf("the run ended with %v before it was stopped", err)
 	}
 	for _, name := range []string{"pid", "child"} {
-		deadline := time.Now().Add(20 * time.Second)
-		for id := pid(dir, name); alive(id); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("process %d (%s) lives on", id, name)
-			}
-		}
+		id := pid(dir, name)
+		require.Eventually(t, func() bool { return !alive(id) }, 20*time.Second, time.Millisecond, "process %d (%s) lives on", id, name)
 	}
 }
 
