@@ -43,6 +43,7 @@ type plan struct {
 	opened []func() error // to be closed in the reverse order
 
 	lastErrors lastErrors
+	places     []place // of the signals that have an exporter, spans first
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
@@ -87,50 +88,24 @@ func (p *plan) close() error {
 	return errors.Join(errs...)
 }
 
+// place says where a signal goes.
+type place struct {
+	signal   otelenv.Signal
+	endpoint string
+}
+
 // endpoint describes where the signals go, once when they go to one place.
 func (p *plan) endpoint() string {
-	var places []string
-	for _, signal := range []struct {
-		name, endpoint string
-		planned        bool
-	}{
-		{"traces", endpointOf(p.traces), p.traces != nil},
-		{"metrics", metricEndpoint(p.metrics), p.metrics != nil},
-		{"logs", logEndpoint(p.logs), p.logs != nil},
-	} {
-		if !signal.planned || signal.endpoint == "" {
-			continue
+	var text string
+	for i, at := range p.places {
+		switch {
+		case i == 0:
+			text = at.endpoint
+		case at.endpoint != p.places[0].endpoint:
+			text += ", " + string(at.signal) + " to " + at.endpoint
 		}
-		if len(places) > 0 && strings.HasSuffix(places[0], signal.endpoint) {
-			continue
-		}
-		if len(places) > 0 {
-			signal.endpoint = signal.name + " to " + signal.endpoint
-		}
-		places = append(places, signal.endpoint)
 	}
-	return strings.Join(places, ", ")
-}
-
-func endpointOf(s *provider.Settings) string {
-	if s == nil {
-		return ""
-	}
-	return s.Endpoint
-}
-
-func metricEndpoint(s *metricpipe.Settings) string {
-	if s == nil {
-		return ""
-	}
-	return s.Endpoint
-}
-
-func logEndpoint(s *logpipe.Settings) string {
-	if s == nil {
-		return ""
-	}
-	return s.Endpoint
+	return text
 }
 
 func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
@@ -155,6 +130,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	p.traces = s
 	if p.o.exporter != nil {
 		s.Exporter, s.Endpoint = p.o.exporter, fmt.Sprintf("the program's %T", p.o.exporter)
+		p.places = append(p.places, place{otelenv.Traces, s.Endpoint})
 		return nil
 	}
 	var err error
@@ -256,6 +232,7 @@ type builders[E any] struct {
 
 // exporterFor builds the exporter of one signal; it is nil for "none".
 func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (exporter E, endpoint string, err error) {
+	defer func() { p.places = append(p.places, place{signal, endpoint}) }()
 	name := p.cfg.Exporter
 	if p.cfg.sources["EXPORTER"] == "" && name == exporterOTLP {
 		fromOTel, warnings := otelenv.ParseExporter(signal, p.env)

@@ -4,6 +4,7 @@ package lens
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,12 +41,12 @@ func (p *pipeline) reportHealth() {
 	}
 	counter := func(name, unit, description string) metric.Int64ObservableCounter {
 		c, e := meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-		err = firstError(err, e)
+		err = errors.Join(err, e)
 		return c
 	}
 	level := func(name, unit, description string) metric.Int64ObservableUpDownCounter {
 		c, e := meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
-		err = firstError(err, e)
+		err = errors.Join(err, e)
 		return c
 	}
 	started := counter(healthStarted, "{span}", "Spans that were started and sampled")
@@ -74,15 +75,6 @@ func (p *pipeline) reportHealth() {
 	if err != nil {
 		log().Warn("health metrics", fmt.Sprintf("lens's own metrics are not reported: %v", err))
 	}
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // timedExporter measures how long exports take.
