@@ -19,7 +19,7 @@ build:
 	$(GO) build -tags lens_noop ./...
 
 unit:
-	$(GO) test -race -shuffle=on -vet=off -p 3 -timeout 8m ./... # check has vetted; many tests wait
+	$(GO) test -race -shuffle=on -vet=off -timeout 8m ./... # check has vetted
 	$(GO) test -vet=off -run Allocat . ./instruments ./lenshttp ./lenslog ./gym # what -race would count wrongly
 
 noop:

@@ -19,6 +19,10 @@ import (
 // all set-ups, so that it can be recognised, and taken back.
 var theSwitch = liveProvider{installed: true}
 
+// replaced is the tracer provider that theSwitch took the place of. Guarded by
+// setupMu.
+var replaced trace.TracerProvider
+
 // installGlobals makes the OTel globals lens's and returns what undoes it. A
 // provider or propagator that the program has installed stays, unless it was
 // decided otherwise.
@@ -31,10 +35,14 @@ func installGlobals(decided *bool, p *pipeline) (restore func()) {
 		return isDefault(current)
 	}
 	if before := otel.GetTracerProvider(); p.Pipeline != nil && (before == trace.TracerProvider(theSwitch) || install(before)) {
+		if before != trace.TracerProvider(theSwitch) {
+			replaced = before
+		}
 		otel.SetTracerProvider(theSwitch)
 		undo = append(undo, func() {
-			if otel.GetTracerProvider() == trace.TracerProvider(theSwitch) {
-				otel.SetTracerProvider(before)
+			// Not while a later set-up, see WithAllowReinit, still needs it.
+			if active.Load() == nil && otel.GetTracerProvider() == trace.TracerProvider(theSwitch) {
+				otel.SetTracerProvider(replaced)
 			}
 		})
 	} else if p.Pipeline != nil && decided == nil {

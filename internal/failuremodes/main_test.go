@@ -3,12 +3,16 @@
 package failuremodes
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/nemo-lens/lens"
 )
 
 const childVariable = "LENS_FAILURE_MODES_CHILD"
@@ -32,6 +36,18 @@ func TestMain(m *testing.M) {
 		}
 		body()
 		return
+	}
+	// OTel's default provider hands its tracers to the first one that is ever
+	// installed, for good: lens's, in whatever order the tests run.
+	first := lens.DefaultConfig()
+	first.Enabled, first.Exporter = true, "none"
+	h, err := lens.SetupTelemetry(context.Background(), first, lens.WithLogger(slog.New(slog.DiscardHandler)),
+		lens.WithExportStrategy(func(lens.Config, int, int) (bool, error) { return true, nil }))
+	if err != nil {
+		panic(err)
+	}
+	if err := h.Shutdown(context.Background()); err != nil {
+		panic(err)
 	}
 	// What the environment of the tests says about telemetry is not meant for them.
 	for _, kv := range os.Environ() {
