@@ -92,4 +92,55 @@
 //	F6   optional interfaces            TestOptionalInterfacesAreKept, TestServerSentEvents, TestHijackedConnection, TestServerPanic (lenshttp)
 //	F7   RoundTripper contract          TestClientSpanEnds, TestClientFailures, TestRequestBodyIsClosedOnce, TestWhatIsSent (lenshttp)
 //	F8   leftover processes             TestF8NothingKeepsMainFromReturning
+//
+// # The field cases
+//
+// Inputs that failed in practice, here or in other software, each for a kind of fault.
+//
+//	A  User code and user values inside our calls
+//	FA1  methods of logged values panic
+//	FA2  a metric callback panics or hangs
+//	FA3  two attributes with one name
+//	FA4  type of a wrapped error
+//
+//	B  Delivery
+//	FB1  metrics above the size limit
+//	FB2  instruments taken before the set-up
+//	FB3  a signal without a destination
+//	FB4  a receiver without metrics
+//	FB5  hints and certificates in every mode
+//	FB6  a loss without a cause
+//	FB7  tracestate of a link
+//	FB8  buckets of the export duration
+//
+//	C  Configuration and identity
+//	FC1  quotes in variables
+//	FC2  ranks detected by default
+//	FC3  the operator's resource attributes
+//	FC4  one instance id a process
+//	FC5  nested launchers
+//	FC6  local ranks
+//	FC7  torchrun's run id
+//	FC8  a job in which nobody exports
+//	FC9  hidden devices
+//	FC10 what nvidia-smi prints
+//	FC11 32-bit platforms
+//
+//	D  HTTP, gRPC and the pool
+//	FD1  answers that nobody got
+//	FD2  optional interfaces of bodies
+//	FD3  what a handler leaves on a request
+//	FD4  cancelled without Close
+//	FD5  an error body that stalls
+//	FD6  secrets in error text
+//	FD7  series per Host header
+//	FD8  headers with many values
+//	FD9  cancellation in any form
+//	FD10 a redirect below a rollout
+//	FD11 keep-alive lines of an event stream
+//
+//	E  Processes and signals
+//	FE1  signals ignored at start
+//	FE2  a main thread that has ended
+//	FE3  process ids used again
 package failuremodes
