@@ -298,6 +298,7 @@ function table(el, columns, rows, onRow) {
         td.append(c.text(r)); if (c.bad && c.bad(r)) td.className = "bad";
         line.append(td);
       }
+      line.title = columns[0].text(r);
       line.onclick = () => onRow(r);
       return line;
     }));
