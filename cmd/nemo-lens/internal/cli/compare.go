@@ -127,7 +127,7 @@ func (v *view) comparisonText(w io.Writer, c summary.Comparison) error {
 	if left > 0 {
 		fmt.Fprintf(w, "and %d more names: --lines 0 shows all\n", left)
 	}
-	fmt.Fprintln(w, v.style.Paint(terminal.Faint, "slower and faster: the medians are further apart than noise, which is two standard errors, and by more than 1 %"))
+	fmt.Fprintln(w, v.style.Paint(terminal.Faint, "slower and faster: the medians are further apart than noise, which is three standard errors, and by more than 1 %; of fewer than four, by more than 20 %"))
 	if len(c.Each) == 0 {
 		return nil
 	}

@@ -132,31 +132,42 @@ func (r *result) count() (n int) {
 	return n
 }
 
-// runs are the ids of the runs with spans, and how many processes and traces have any.
-func (r *result) runs() (runs []string, processes, traces int) {
+// origin says whose the spans are.
+type origin struct {
+	runs      []string
+	processes int
+	ranks     []int
+	traces    int
+}
+
+func (r *result) origin() (o origin) {
 	seenProcess := make([]bool, len(r.store.Processes))
 	seenTrace := make([]bool, r.store.Traces())
 	for i := range r.store.Len() {
 		span := r.store.At(i)
 		seenProcess[span.Process], seenTrace[span.Trace] = true, true
 	}
-	seenRun := map[string]bool{}
 	for i, seen := range seenProcess {
 		if !seen {
 			continue
 		}
-		processes++
-		if run := r.store.Processes[i].Run; run != "" && !seenRun[run] {
-			seenRun[run] = true
-			runs = append(runs, run)
+		o.processes++
+		p := &r.store.Processes[i]
+		if p.Run != "" && !slices.Contains(o.runs, p.Run) {
+			o.runs = append(o.runs, p.Run)
+		}
+		if p.Rank >= 0 {
+			o.ranks = append(o.ranks, p.Rank)
 		}
 	}
 	for _, seen := range seenTrace {
 		if seen {
-			traces++
+			o.traces++
 		}
 	}
-	return runs, processes, traces
+	slices.Sort(o.ranks)
+	o.ranks = slices.Compact(o.ranks)
+	return o
 }
 
 func plural(n int, one, many string) string {
@@ -167,22 +178,23 @@ func plural(n int, one, many string) string {
 }
 
 func (r *result) title() string {
-	runs, _, _ := r.runs()
+	runs := r.origin().runs
 	if len(runs) == 0 {
 		return "nemo-lens"
 	}
-	return "run " + strings.Join(runs, ", ")
+	return "run " + strings.Join(runs[:min(len(runs), 3)], ", ")
 }
 
 // header says in a line or two what was read, and what was not.
 func (r *result) header(w io.Writer) {
-	runs, processes, traces := r.runs()
+	o := r.origin()
+	runs := o.runs
 	start, end := r.store.Bounds()
-	who := plural(processes, "process", "processes")
-	if n := len(r.store.Ranks()); n == processes {
+	who := plural(o.processes, "process", "processes")
+	if n := len(o.ranks); n == o.processes && n > 0 {
 		who = plural(n, "rank", "ranks")
 	}
-	line := fmt.Sprintf("%s of %s in %s", plural(r.store.Len(), "span", "spans"), who, plural(traces, "trace", "traces"))
+	line := fmt.Sprintf("%s of %s in %s", plural(r.store.Len(), "span", "spans"), who, plural(o.traces, "trace", "traces"))
 	if r.store.Len() > 0 {
 		line += fmt.Sprintf(", %s from %s", r.style.Duration(end-start), time.Unix(0, start).UTC().Format("2006-01-02 15:04:05.000 MST"))
 	}
@@ -339,7 +351,7 @@ func (r *result) waterfallText(w io.Writer) error {
 	lines := r.flags.lines
 	left, err := waterfall.Draw(w, r.style, r.store, waterfall.Options{Roots: r.roots, Selected: r.selected, Lines: lines, All: r.flags.all})
 	r.more(w, left, "lines")
-	if _, _, traces := r.runs(); traces > 1 && r.selected == nil {
+	if traces := r.origin().traces; traces > 1 && r.selected == nil {
 		id := r.store.TraceID(r.store.At(int(r.roots[0])).Trace)
 		fmt.Fprintln(w, r.style.Paint(terminal.Faint, fmt.Sprintf("the longest of %d traces, %s: --trace shows another", traces, hex.EncodeToString(id[:]))))
 	}
@@ -456,10 +468,10 @@ type criticalDocument struct {
 }
 
 func (r *result) writeJSON(w io.Writer) error {
-	runs, processes, traces := r.runs()
+	o := r.origin()
 	start, end := r.store.Bounds()
 	d := document{
-		Read: r.report, LeftOut: r.report.LeftOut(), Runs: orEmpty(runs), Processes: processes, Ranks: orEmpty(r.store.Ranks()), Traces: traces,
+		Read: r.report, LeftOut: r.report.LeftOut(), Runs: orEmpty(o.runs), Processes: o.processes, Ranks: orEmpty(o.ranks), Traces: o.traces,
 		Start: start, End: end, Names: orEmpty(r.names), Steps: orEmpty(r.steps), Laggards: orEmpty(r.laggards),
 	}
 	if len(r.critical) > 0 {

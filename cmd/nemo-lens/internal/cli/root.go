@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string, s streams) (status int) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(s)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the program's own
 	cmd, err := root.ExecuteContextC(ctx)
 	return exitStatus(s.err, cmd, err)
 }

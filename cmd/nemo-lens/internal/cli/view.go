@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -200,6 +201,9 @@ func (v *view) run(ctx context.Context, files []string) error {
 		return v.follow(ctx, files)
 	}
 	keep := v.flags.html != "" || v.flags.perfetto != "" || slices.Contains(v.show, "spans")
+	// Most of the memory is spans, without pointers: looking through it often
+	// costs little, and keeps the rest small.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	store, report, failed, err := v.load(ctx, files, keep)
 	if err != nil {
 		return err

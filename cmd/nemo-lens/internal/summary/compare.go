@@ -15,6 +15,9 @@ type Spread struct {
 	P50   int64 `json:"p50_ns"`
 	P75   int64 `json:"p75_ns"`
 	Total int64 `json:"total_ns"`
+	// Independent is how many of the spans count for the noise: ranks that work
+	// together are slow together, so that it is the count of one rank.
+	Independent int `json:"independent"`
 }
 
 // Change is one name, or all steps, in two runs.
@@ -24,7 +27,7 @@ type Change struct {
 	After  Spread  `json:"after"`
 	Delta  int64   `json:"delta_ns"` // of the medians
 	Ratio  float64 `json:"ratio"`    // of the medians; 0 when there is none
-	// Noise is how far the medians of two runs of the same speed may be apart: two
+	// Noise is how far the medians of two runs of the same speed may be apart: three
 	// standard errors, estimated from the quartiles.
 	Noise int64 `json:"noise_ns"`
 	// Verdict is slower, faster or same; or new, or gone.
@@ -57,20 +60,20 @@ func Compare(before, after *trace.Store, selectedBefore, selectedAfter []bool, s
 	}
 	for name, d := range b {
 		if _, ok := a[name]; !ok {
-			out.Names = append(out.Names, change(name, nil, d))
+			out.Names = append(out.Names, change(name, sample{}, d))
 		}
 	}
 	slices.SortFunc(out.Names, func(a, b Change) int {
 		return cmp.Or(cmp.Compare(rank(a.Verdict), rank(b.Verdict)), cmp.Compare(b.cost(), a.cost()), cmp.Compare(a.Name, b.Name))
 	})
 	earlier := map[int]Step{}
-	var x, y []int64
+	x, y := sample{ranks: 1}, sample{ranks: 1}
 	for _, s := range stepsBefore {
 		earlier[s.Step] = s
-		x = append(x, s.Duration)
+		x.list = append(x.list, s.Duration)
 	}
 	for _, s := range stepsAfter {
-		y = append(y, s.Duration)
+		y.list = append(y.list, s.Duration)
 		if e, ok := earlier[s.Step]; ok {
 			out.Each = append(out.Each, StepChange{
 				Step: s.Step, Before: e.Duration, After: s.Duration, Delta: s.Duration - e.Duration,
@@ -79,47 +82,64 @@ func Compare(before, after *trace.Store, selectedBefore, selectedAfter []bool, s
 		}
 	}
 	slices.SortStableFunc(out.Each, func(a, b StepChange) int { return cmp.Compare(b.Delta, a.Delta) })
-	if len(x) > 0 && len(y) > 0 {
+	if len(x.list) > 0 && len(y.list) > 0 {
 		c := change("step", x, y)
 		out.Steps = &c
 	}
 	return out
 }
 
-func durations(s *trace.Store, selected []bool) map[string][]int64 {
-	byName := make([][]int64, s.Names.Len())
+// sample is the durations of some spans of a number of ranks.
+type sample struct {
+	list  []int64
+	ranks int
+}
+
+func durations(s *trace.Store, selected []bool) map[string]sample {
+	byName := make([]sample, s.Names.Len())
+	last := make([]uint32, s.Names.Len()) // the process seen last, and one
+	seen := map[[2]uint32]bool{}
 	for i := range s.Len() {
-		if selected == nil || selected[i] {
-			span := s.At(i)
-			byName[span.Name] = append(byName[span.Name], span.Duration)
+		if selected != nil && !selected[i] {
+			continue
+		}
+		span := s.At(i)
+		n := &byName[span.Name]
+		n.list = append(n.list, span.Duration)
+		if last[span.Name] != span.Process+1 {
+			last[span.Name] = span.Process + 1
+			if key := [2]uint32{span.Name, span.Process}; !seen[key] {
+				seen[key] = true
+				n.ranks++
+			}
 		}
 	}
-	out := map[string][]int64{}
+	out := map[string]sample{}
 	for i, d := range byName {
-		if len(d) > 0 {
+		if len(d.list) > 0 {
 			out[s.Names.Text(uint32(i))] = d
 		}
 	}
 	return out
 }
 
-func change(name string, before, after []int64) Change {
+func change(name string, before, after sample) Change {
 	c := Change{Name: name, Before: spread(before), After: spread(after), Verdict: "same"}
 	switch {
-	case len(before) == 0:
+	case len(before.list) == 0:
 		c.Verdict = "new"
 		return c
-	case len(after) == 0:
+	case len(after.list) == 0:
 		c.Verdict = "gone"
 		return c
 	}
 	c.Delta = c.After.P50 - c.Before.P50
 	c.Ratio = ratio(c.Before.P50, c.After.P50)
-	c.Noise = int64(2 * math.Hypot(medianError(c.Before), medianError(c.After)))
+	c.Noise = int64(3 * math.Hypot(medianError(c.Before), medianError(c.After)))
 	// Below one in a hundred nobody cares, however certain it is.
 	matters := math.Abs(float64(c.Delta)) > 0.01*float64(c.Before.P50)
 	// The quartiles of a handful of spans say nothing of the spread.
-	if len(before) < 4 || len(after) < 4 {
+	if min(c.Before.Independent, c.After.Independent) < 4 {
 		c.Noise = 0
 		matters = matters && math.Abs(float64(c.Delta)) > 0.2*float64(c.Before.P50)
 	}
@@ -136,11 +156,12 @@ func change(name string, before, after []int64) Change {
 // medianError is the standard error of a median, from the distance of the
 // quartiles as in a notched box plot.
 func medianError(s Spread) float64 {
-	return 1.2533 * float64(s.P75-s.P25) / 1.349 / math.Sqrt(float64(s.Count))
+	return 1.2533 * float64(s.P75-s.P25) / 1.349 / math.Sqrt(float64(s.Independent))
 }
 
-func spread(d []int64) Spread {
-	s := Spread{Count: len(d)}
+func spread(of sample) Spread {
+	d := of.list
+	s := Spread{Count: len(d), Independent: (len(d) + of.ranks - 1) / max(of.ranks, 1)}
 	slices.Sort(d)
 	for _, x := range d {
 		s.Total += x

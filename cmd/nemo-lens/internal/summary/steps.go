@@ -58,39 +58,14 @@ func Steps(s *trace.Store, wait *regexp.Regexp) []Step {
 		}
 		runOf[i] = n
 	}
-	var parts []part
-	for i := range s.Len() {
+	// Counted first: a list that grows takes twice its memory for a moment.
+	n := 0
+	eachPart(s, waits, func(int, bool) { n++ })
+	parts := make([]part, 0, n)
+	eachPart(s, waits, func(i int, wait bool) {
 		span := s.At(i)
-		if span.Step == trace.None {
-			continue
-		}
-		p := part{runOf[span.Process], span.Step, span.Process, int32(i), waits[span.Name]}
-		above := span.Parent
-		outermost := true
-		for above != trace.None {
-			parent := s.At(int(above))
-			if parent.Step != span.Step || parent.Process != span.Process {
-				break
-			}
-			outermost = false
-			if !p.wait {
-				break
-			}
-			if waits[parent.Name] {
-				p.wait = false
-				break
-			}
-			above = parent.Parent
-		}
-		if outermost {
-			q := p
-			q.wait = false
-			parts = append(parts, q)
-		}
-		if p.wait {
-			parts = append(parts, p)
-		}
-	}
+		parts = append(parts, part{runOf[span.Process], span.Step, span.Process, int32(i), wait})
+	})
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.step, b.step), cmp.Compare(a.process, b.process), cmp.Compare(a.index, b.index))
 	})
@@ -105,6 +80,36 @@ func Steps(s *trace.Store, wait *regexp.Regexp) []Step {
 		from = to
 	}
 	return out
+}
+
+// eachPart calls visit for each span that counts in a step; twice for one that is
+// both outermost and waiting.
+func eachPart(s *trace.Store, waits []bool, visit func(i int, wait bool)) {
+	for i := range s.Len() {
+		span := s.At(i)
+		if span.Step == trace.None {
+			continue
+		}
+		wait, outermost := waits[span.Name], true
+		for above := span.Parent; above != trace.None; {
+			parent := s.At(int(above))
+			if parent.Step != span.Step || parent.Process != span.Process {
+				break
+			}
+			outermost = false
+			wait = wait && !waits[parent.Name]
+			if !wait {
+				break
+			}
+			above = parent.Parent
+		}
+		if outermost {
+			visit(i, false)
+		}
+		if wait {
+			visit(i, true)
+		}
+	}
 }
 
 func waitNames(s *trace.Store, wait *regexp.Regexp) []bool {

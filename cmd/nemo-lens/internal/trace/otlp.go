@@ -119,17 +119,15 @@ func (r *Reader) otlpStatus(span *Span) {
 // otlpAttribute reads {key, value: {xValue: …}}.
 func (r *Reader) otlpAttribute(span *Span) {
 	s := &r.scan
-	which := noAttribute
 	start := s.Pos()
-	later := -1
-	var name []byte
-	seen := false
-	value := func() {
+	r.keyValue(func(which attributeKind) {
 		s.Fields(func(kind []byte) {
 			switch {
-			case which != noAttribute && string(kind) == "intValue", which != noAttribute && string(kind) == "int_value":
+			case which == noAttribute:
+				s.Skip()
+			case string(kind) == "intValue", string(kind) == "int_value":
 				r.number(span, which, s.Int())
-			case which != noAttribute && string(kind) == "stringValue", which != noAttribute && string(kind) == "string_value":
+			case string(kind) == "stringValue", string(kind) == "string_value":
 				r.text(span, which, s.Text())
 			case which == attrTruncated:
 				span.Flags |= FlagTruncated
@@ -138,19 +136,27 @@ func (r *Reader) otlpAttribute(span *Span) {
 				s.Skip()
 			}
 		})
+	})
+	if r.Store.AttrTexts != nil && s.Err() == nil {
+		r.keepOTLP(start)
 	}
+}
+
+// keyValue reads one attribute and calls value where its value is, once the key is known.
+func (r *Reader) keyValue(value func(which attributeKind)) {
+	s := &r.scan
+	which, seen, later := noAttribute, false, -1
 	s.Fields(func(key []byte) {
 		switch string(key) {
 		case "key":
-			name = s.Text()
-			which, seen = attribute(name), true
+			which, seen = attribute(s.Text()), true
 		case "value":
 			if !seen {
 				later = s.Pos()
 				s.Skip()
 				return
 			}
-			value()
+			value(which)
 		default:
 			s.Skip()
 		}
@@ -158,11 +164,8 @@ func (r *Reader) otlpAttribute(span *Span) {
 	if later >= 0 && s.Err() == nil {
 		end := s.Pos()
 		s.Seek(later)
-		value()
+		value(which)
 		s.Seek(end)
-	}
-	if r.Store.AttrTexts != nil && s.Err() == nil {
-		r.keepOTLP(start)
 	}
 }
 
@@ -243,25 +246,17 @@ func (r *Reader) process(console bool) uint32 {
 
 func (r *Reader) otlpResourceAttribute(p *Process) {
 	s := &r.scan
-	which := noAttribute
-	s.Fields(func(key []byte) {
-		switch string(key) {
-		case "key":
-			which = attribute(s.Text())
-		case "value":
-			s.Fields(func(kind []byte) {
-				switch string(kind) {
-				case "intValue", "int_value":
-					p.set(which, s.Int(), nil)
-				case "stringValue", "string_value":
-					p.set(which, 0, s.Text())
-				default:
-					s.Skip()
-				}
-			})
-		default:
-			s.Skip()
-		}
+	r.keyValue(func(which attributeKind) {
+		s.Fields(func(kind []byte) {
+			switch string(kind) {
+			case "intValue", "int_value":
+				p.set(which, s.Int(), nil)
+			case "stringValue", "string_value":
+				p.set(which, 0, s.Text())
+			default:
+				s.Skip()
+			}
+		})
 	})
 }
 

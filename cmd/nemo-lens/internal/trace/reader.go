@@ -104,6 +104,9 @@ func (r *Reader) lines(name string, in *bufio.Reader) error {
 			long = append(long, part...)
 			line = long
 		}
+		if len(line) > MaxLine+1 {
+			tooLong = true
+		}
 		whole := len(part) > 0 && part[len(part)-1] == '\n'
 		where := func() string { return name + ":" + strconv.FormatInt(number, 10) }
 		switch {

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"slices"
 )
 
 // None is the number of what is not there: a parent, a step.
@@ -167,18 +166,6 @@ func (s *Store) Bounds() (start, end int64) {
 		}
 	}
 	return start, end
-}
-
-// Ranks are the ranks of the processes with their numbers, in order.
-func (s *Store) Ranks() []int {
-	var ranks []int
-	for _, p := range s.Processes {
-		if p.Rank >= 0 {
-			ranks = append(ranks, p.Rank)
-		}
-	}
-	slices.Sort(ranks)
-	return slices.Compact(ranks)
 }
 
 // byStart orders spans by start; of those that start together the longest comes first.
