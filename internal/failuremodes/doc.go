@@ -107,8 +107,8 @@
 //	FB1  metrics above the size limit
 //	FB2  instruments taken before the set-up
 //	FB3  a signal without a destination
-//	FB4  a receiver without metrics
-//	FB5  hints and certificates in every mode
+//	FB4  a receiver without metrics          TestFieldB4NoPlaceForASignal
+//	FB5  hints and certificates in every mode TestFieldB5CertificatesInEveryMode, TestFieldB5HintsNameWhatHelps, TestFieldB5OnlyHeadersAreSet
 //	FB6  a loss without a cause
 //	FB7  tracestate of a link
 //	FB8  buckets of the export duration

@@ -133,7 +133,10 @@ func (c *client) errorOf(f *failure, ended error, tries int, start time.Time) er
 		var why string
 		switch {
 		case errors.Is(ended, errTimeout):
-			why = fmt.Sprintf("%s within %s (%s)", nothing, c.settings.Timeout, named(c.settings.Source.Timeout, "OTEL_EXPORTER_OTLP_TIMEOUT"))
+			why = fmt.Sprintf("%s within %s", nothing, c.settings.Timeout)
+			if name := c.settings.Names.Timeout; name != "" {
+				why += " (" + name + ")"
+			}
 			ended = context.DeadlineExceeded
 		case errors.Is(ended, context.DeadlineExceeded):
 			why = nothing + " before the caller's deadline"

@@ -178,7 +178,6 @@ func TestRedirects(t *testing.T) {
 		srv := otlptest.Start(t)
 		srv.SetFault(otlptest.Redirect(code, elsewhere.HTTPURL()+"/v1/traces?key=s3cr3t"))
 		o := settings(t, otelenv.HTTPProtobuf, srv.HTTPURL())
-		o.Source.Endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 		err := newExporter(t, o).ExportSpans(t.Context(), spans(1))
 		wantError(t, err, "redirect to "+elsewhere.HTTPAddr(), "not followed", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	}
@@ -295,7 +294,7 @@ func TestMismatchIsExplained(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			o := settings(t, tt.p, tt.endpoint)
-			o.Source.Endpoint = "VAR"
+			o.Names.Endpoint = "VAR"
 			o.Timeout = 2 * time.Second
 			err := newExporter(t, o).ExportSpans(t.Context(), spans(1))
 			wantError(t, err, tt.want...)
@@ -329,7 +328,7 @@ func TestCertificateFiles(t *testing.T) {
 		wantError(t, newExporter(t, o).ExportSpans(t.Context(), spans(1)))
 	})
 	o := settings(t, otelenv.GRPC, "https://h:1")
-	o.Source = otelenv.Source{Certificate: "CA_VAR", ClientCertificate: "CERT_VAR", ClientKey: "KEY_VAR"}
+	o.Names = otelenv.Names{Certificate: "CA_VAR", ClientCertificate: "CERT_VAR", ClientKey: "KEY_VAR"}
 	for _, tt := range []struct {
 		ca, cert, key string
 		want          []string

@@ -139,6 +139,10 @@ func (s *grpcSender) failure(ctx context.Context, err error, answered bool) *fai
 		f.hint = hintHeaders(s.settings)
 	case codes.Unimplemented:
 		f.hint = hintProtocol(s.settings)
+		// A server that is not one of gRPC has no such status, and its 404 becomes one here.
+		if s.settings.Signal != otelenv.Traces && !strings.Contains(said, "unexpected HTTP status code") {
+			f.hint = hintSignal(s.settings)
+		}
 	case codes.Unknown, codes.Internal, codes.InvalidArgument:
 		f.tooLarge = saysTooLarge(said)
 	}
@@ -151,6 +155,9 @@ func (s *grpcSender) failure(ctx context.Context, err error, answered bool) *fai
 // connectionHint explains why there is no connection, and says whether there may
 // be one soon.
 func (s *grpcSender) connectionHint(said string) (hint string, retry bool) {
+	if hint := hintClientCertificate(s.settings, said); hint != "" {
+		return hint, false
+	}
 	switch {
 	case strings.Contains(said, "first record does not look like a TLS handshake"):
 		return hintPlaintextServer(s.settings), false

@@ -137,7 +137,7 @@ func (s *httpSender) refusal(answer *http.Response, body []byte) *failure {
 	switch {
 	case code/100 == 3:
 		f.text += ", a redirect" + redirectTarget(answer) + ", which is not followed, as it would take headers and data elsewhere"
-		f.hint = "set " + endpointName(s.settings) + " to the receiver itself"
+		f.hint = "set " + s.settings.Names.Endpoint + " to the receiver itself"
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		f.code, f.hint = codes.Unauthenticated, hintHeaders(s.settings)
 		if code == http.StatusForbidden {
@@ -145,6 +145,10 @@ func (s *httpSender) refusal(answer *http.Response, body []byte) *failure {
 		}
 	case code == http.StatusNotFound, code == http.StatusMethodNotAllowed:
 		f.code, f.hint = codes.Unimplemented, hintPath(s.settings)
+		if s.settings.Signal != otelenv.Traces {
+			// Many receivers of spans take nothing else.
+			f.hint = hintSignal(s.settings) + "; otherwise " + f.hint
+		}
 	case code == http.StatusUnsupportedMediaType:
 		f.code, f.hint = codes.Unimplemented, hintProtocol(s.settings)
 	case code == http.StatusRequestEntityTooLarge:
@@ -208,8 +212,8 @@ func (s *httpSender) noAnswer(ctx context.Context, err error) *failure {
 		f.text = "the answer is not HTTP"
 		f.hint, f.retry = hintProtocol(s.settings), false
 	case strings.Contains(f.text, "tls: "):
+		f.hint, f.retry = hintClientCertificate(s.settings, f.text), false
 		f.text = fmt.Sprintf("the TLS handshake failed: %s", f.text)
-		f.retry = false
 	}
 	return f
 }

@@ -50,11 +50,23 @@ func each(t *testing.T, f func(t *testing.T, p otelenv.Protocol)) {
 // settings are for a plaintext receiver at addr.
 func settings(t *testing.T, p otelenv.Protocol, endpoint string) otelenv.OTLP {
 	t.Helper()
-	o, _, err := otelenv.Explicit(otelenv.Traces, string(p), endpoint, nil, nil)
+	o, _, err := otelenv.ParseOTLP(otelenv.Traces, nil, env("OTEL_EXPORTER_OTLP_PROTOCOL", string(p), "OTEL_EXPORTER_OTLP_ENDPOINT", endpoint))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// env looks up names and texts in turn.
+func env(variables ...string) otelenv.Lookup {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(variables); i += 2 {
+			if variables[i] == name {
+				return variables[i+1], true
+			}
+		}
+		return "", false
+	}
 }
 
 func addrOf(s *otlptest.Server, p otelenv.Protocol) string {
