@@ -35,7 +35,7 @@ func start(t *testing.T, protocol, addr string) run {
 	t.Helper()
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + addr, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
 	settings := func(s otelenv.Signal) otelenv.OTLP {
-		o, _, err := otelenv.ParseOTLP(s, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		o, _, err := otelenv.ParseOTLP(s, nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if err != nil {
 			t.Fatal(err)
 		}

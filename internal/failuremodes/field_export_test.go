@@ -4,11 +4,14 @@ package failuremodes
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc/codes"
 
 	"github.com/nemo-lens/lens"
@@ -182,4 +185,134 @@ func TestFieldB4NoPlaceForASignal(t *testing.T) {
 		require.NotContains(t, err.Error(), "PROTOCOL")
 		require.NotContains(t, err.Error(), "spans")
 	})
+}
+
+// Metrics of more than a request may have, of many instruments and of one.
+func TestFieldB1MetricsAboveTheLimit(t *testing.T) {
+	t.Setenv("OTEL_GO_X_CARDINALITY_LIMIT", "0") // without it one instrument has 2000 points at most
+	for _, protocol := range protocols {
+		for what, instruments := range map[string]int{"many instruments": 100, "one instrument": 1} {
+			for refused, fault := range map[string][]otlptest.Fault{"": nil, " behind a proxy": {otlptest.MaxRequestBytes(1 << 20)}} {
+				t.Run(protocol+" "+what+refused, func(t *testing.T) {
+					const points = 30_000
+					s := otlptest.Start(t, otlptest.WithMaxRequestBytes(4<<20))
+					s.SetFault(fault...)
+					tm := setUp(t, config(to(protocol, urlOf(s, protocol)), allSignals, within(limit)))
+					record(t, tm, instruments, points/instruments)
+					for range 2 {
+						s.Reset()
+						s.SetFault(fault...)
+						require.NoError(t, tm.ForceFlush(context.Background()))
+						got := 0
+						for _, m := range s.Metrics() {
+							if strings.HasPrefix(m.Name, "tokens") {
+								got += len(m.Points)
+							}
+						}
+						require.Equal(t, points, got)
+						require.Contains(t, metricNames(s), "otel.sdk.span.started")
+					}
+					require.NoError(t, tm.Shutdown(context.Background()))
+					require.Zero(t, tm.Stats().Metrics.Lost)
+				})
+			}
+		}
+	}
+}
+
+// record makes instruments with as many points each.
+func record(t *testing.T, tm telemetry, instruments, points int) {
+	t.Helper()
+	long := strings.Repeat("x", 150)
+	for i := range instruments {
+		gauge, err := tm.Meter().Int64ObservableGauge(fmt.Sprint("tokens", i))
+		require.NoError(t, err)
+		_, err = tm.Meter().RegisterCallback(func(_ context.Context, o metric.Observer) error {
+			for p := range points {
+				o.ObserveInt64(gauge, int64(p), metric.WithAttributes(attribute.Int("point", p), attribute.String("text", long)))
+			}
+			return nil
+		}, gauge)
+		require.NoError(t, err)
+	}
+}
+
+func metricNames(s *otlptest.Server) []string {
+	var names []string
+	for _, m := range s.Metrics() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Exports take milliseconds, which the buckets must tell apart.
+func TestFieldB8ExportDurationHasBucketsBelowASecond(t *testing.T) {
+	s := otlptest.Start(t)
+	tm := setUp(t, config(to(grpcProtocol, s.GRPCURL()), allSignals))
+	makeSpans(1)
+	require.NoError(t, tm.Shutdown(context.Background()))
+	for _, m := range s.Metrics() {
+		if m.Name != "otel.sdk.exporter.operation.duration" {
+			continue
+		}
+		require.Equal(t, "s", m.Unit)
+		p := m.Points[0]
+		require.EqualValues(t, 1, p.Count)
+		require.LessOrEqual(t, p.Bounds[0], 0.001)
+		below := 0
+		for _, b := range p.Bounds {
+			if b < 1 {
+				below++
+			}
+		}
+		require.GreaterOrEqual(t, below, 8, "%v", p.Bounds)
+		return
+	}
+	t.Fatal("the metric is missing")
+}
+
+// What is lost of metrics in several requests is counted, and no more.
+func TestFieldB1LostPartsAreCounted(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			s := otlptest.Start(t)
+			tm := setUp(t, config(to(protocol, urlOf(s, protocol)), allSignals, within(limit)))
+			record(t, tm, 10, 3000)
+			s.SetFault(otlptest.PartialSuccess(7, "").On(otlptest.Metrics))
+			err := tm.ForceFlush(context.Background())
+			lost := tm.Stats().Metrics.Lost
+			require.NotZero(t, lost)
+			require.Zero(t, lost%7)
+			require.ErrorContains(t, err, fmt.Sprint(lost, " of ", lost+tm.Stats().Metrics.Exported, " data points lost"))
+			require.EqualValues(t, tm.Stats().Metrics.Exported, s.Count(otlptest.Metrics))
+
+			// One of the requests is refused.
+			s.SetFault(otlptest.Reject(codes.InvalidArgument, 400).On(otlptest.Metrics).Times(1))
+			before := tm.Stats().Metrics
+			require.Error(t, tm.ForceFlush(context.Background()))
+			after := tm.Stats().Metrics
+			require.Greater(t, after.Lost, before.Lost)
+			require.Greater(t, after.Exported, before.Exported)
+			require.EqualValues(t, after.Exported, s.Count(otlptest.Metrics))
+		})
+	}
+}
+
+// A point that no request can carry costs itself.
+func TestFieldB1OnePointThatIsTooLarge(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			s := otlptest.Start(t)
+			tm := setUp(t, config(to(protocol, urlOf(s, protocol)), allSignals, within(limit)))
+			record(t, tm, 3, 100)
+			counter, err := tm.Meter().Int64Counter("giant")
+			require.NoError(t, err)
+			counter.Add(context.Background(), 1, metric.WithAttributes(attribute.String("text", strings.Repeat("x", 5<<20))))
+			err = tm.ForceFlush(context.Background())
+			require.ErrorContains(t, err, "1 of ")
+			require.ErrorContains(t, err, `a data point of "giant" takes`)
+			require.EqualValues(t, 1, tm.Stats().Metrics.Lost)
+			require.EqualValues(t, tm.Stats().Metrics.Exported, s.Count(otlptest.Metrics))
+		})
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -210,7 +209,7 @@ func (b *batch) export(spans []sdktrace.ReadOnlySpan) {
 			b.send(spans[start:i:i])
 			groups, start, size, once = 0, i, 0, groupSize
 			if once+n > b.bytes {
-				b.fail(1, &oversizeError{strings.Clone(cutText(spans[i].Name(), 64)), once + n, b.bytes})
+				b.fail(1, &OversizeError{fmt.Sprintf("span %q", cutText(spans[i].Name(), 64)), once + n, b.bytes})
 				b.done++
 				start = i + 1
 				continue
@@ -237,7 +236,7 @@ func (b *batch) send(spans []sdktrace.ReadOnlySpan) {
 		return
 	}
 	err := b.call(b.ctx, spans)
-	if len(spans) > 1 && tooLarge(err) {
+	if len(spans) > 1 && TooLarge(err) {
 		half := len(spans) / 2
 		b.send(spans[:half:half])
 		b.send(spans[half:])

@@ -10,10 +10,11 @@ import (
 	"github.com/nemo-lens/lens/internal/errlog"
 )
 
-// LossError says how many spans of a batch were not delivered. Its text is free
+// LossError says how many items of a batch were not delivered. Its text is free
 // of what servers answered and of other secrets; errors.Is and errors.As see the
 // causes.
 type LossError struct {
+	things      string // spans when empty
 	lost, total int
 	causes      []error
 	texts       []string
@@ -49,18 +50,26 @@ func (e *LossError) add(cause error) {
 	e.causes, e.texts = append(e.causes, cause), append(e.texts, text)
 }
 
-// LostSpans returns the number of spans that were not delivered.
+// LostSpans returns the number of items that were not delivered.
 func (e *LossError) LostSpans() int { return e.lost }
+
+// TooLarge reports false, whatever the causes say: the batch was divided already, and
+// parts of it were delivered.
+func (e *LossError) TooLarge() bool { return false }
 
 // Unwrap returns the causes.
 func (e *LossError) Unwrap() []error { return e.causes }
 
 func (e *LossError) Error() string {
 	var b strings.Builder
+	things := e.things
+	if things == "" {
+		things = "spans"
+	}
 	if e.lost == 0 {
-		fmt.Fprintf(&b, "lens: all %d spans delivered, with a warning", e.total)
+		fmt.Fprintf(&b, "lens: all %d %s delivered, with a warning", e.total, things)
 	} else {
-		fmt.Fprintf(&b, "lens: %d of %d spans lost", e.lost, e.total)
+		fmt.Fprintf(&b, "lens: %d of %d %s lost", e.lost, e.total, things)
 	}
 	sep := ": "
 	for _, t := range e.texts {
@@ -130,17 +139,6 @@ func rejected(err error) (int, bool) {
 }
 
 const maxSpans = 1 << 30
-
-// oversizeError is a span that no request can carry.
-type oversizeError struct {
-	name        string // the beginning
-	size, limit int
-}
-
-func (e *oversizeError) Error() string {
-	return fmt.Sprintf("lens: span %q takes %d bytes and one request may have %d: shorten its attributes or lower the text limit",
-		e.name, e.size, e.limit)
-}
 
 // panicError is a panic of the exporter.
 type panicError struct {

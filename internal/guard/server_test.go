@@ -257,8 +257,8 @@ func TestTooLarge(t *testing.T) {
 		{errors.New("failed to send to http://h/v1/traces: 400 Bad Request (body: : 413 )"), false},
 		{errors.New("failed to send to http://h/v1/traces: 500 Internal (body: too large)"), false},
 	} {
-		if got := tooLarge(c.err); got != c.want {
-			t.Errorf("tooLarge(%v) = %v", c.err, got)
+		if got := TooLarge(c.err); got != c.want {
+			t.Errorf("TooLarge(%v) = %v", c.err, got)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
@@ -134,7 +135,7 @@ func (s *grpcSender) failure(ctx context.Context, err error, answered bool) *fai
 		f.retry, f.after = true, delay
 	case codes.ResourceExhausted:
 		f.retry, f.after = hasDelay, delay
-		f.tooLarge = !hasDelay && saysTooLarge(said)
+		f.tooLarge = !hasDelay && guard.SaysTooLarge(said)
 	case codes.Unauthenticated, codes.PermissionDenied:
 		f.hint = hintHeaders(s.settings)
 	case codes.Unimplemented:
@@ -144,7 +145,7 @@ func (s *grpcSender) failure(ctx context.Context, err error, answered bool) *fai
 			f.hint = hintSignal(s.settings)
 		}
 	case codes.Unknown, codes.Internal, codes.InvalidArgument:
-		f.tooLarge = saysTooLarge(said)
+		f.tooLarge = guard.SaysTooLarge(said)
 	}
 	if f.tooLarge {
 		f.text = st.Code().String() + ": the request is too large for the receiver"

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
@@ -158,7 +159,7 @@ func (s *httpSender) refusal(answer *http.Response, body []byte) *failure {
 		if s.settings.Insecure && bytes.Contains(body, []byte("HTTPS")) {
 			f.hint = hintTLSServer(s.settings)
 		} else {
-			f.tooLarge = saysTooLarge(string(body))
+			f.tooLarge = guard.SaysTooLarge(string(body))
 		}
 	case code == http.StatusTooManyRequests, code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
 		f.code, f.retry = codes.Unavailable, true
