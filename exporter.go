@@ -136,7 +136,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	var err error
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, builders[sdktrace.SpanExporter]{
 		console: console.NewSpanExporter,
-		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o) },
+		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
 	})
 	return err
 }

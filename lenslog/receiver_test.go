@@ -41,7 +41,7 @@ func start(t *testing.T, protocol, addr string) run {
 		}
 		return o
 	}
-	spans, err1 := otlp.NewTraceExporter(t.Context(), settings(otelenv.Traces))
+	spans, err1 := otlp.NewTraceExporter(t.Context(), settings(otelenv.Traces), nil)
 	points, err2 := otlp.NewMetricExporter(t.Context(), settings(otelenv.Metrics), nil, nil)
 	records, err3 := otlp.NewLogExporter(t.Context(), settings(otelenv.Logs))
 	if err1 != nil || err2 != nil || err3 != nil {

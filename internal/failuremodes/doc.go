@@ -110,7 +110,7 @@
 //	FB4  a receiver without metrics          TestFieldB4NoPlaceForASignal
 //	FB5  hints and certificates in every mode TestFieldB5CertificatesInEveryMode, TestFieldB5HintsNameWhatHelps, TestFieldB5OnlyHeadersAreSet
 //	FB6  a loss without a cause
-//	FB7  tracestate of a link
+//	FB7  tracestate of a link                TestFieldB7TracestateOfALink; all else of a span: TestSpansAreAsUpstream (internal/otlp)
 //	FB8  buckets of the export duration      TestFieldB8ExportDurationHasBucketsBelowASecond
 //
 //	C  Configuration and identity

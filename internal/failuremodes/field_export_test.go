@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
 	"github.com/nemo-lens/lens"
@@ -243,6 +244,27 @@ func metricNames(s *otlptest.Server) []string {
 		names = append(names, m.Name)
 	}
 	return names
+}
+
+func TestFieldB7TracestateOfALink(t *testing.T) {
+	s := otlptest.Start(t)
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			s.Reset()
+			tm := setUp(t, config(to(protocol, urlOf(s, protocol))))
+			state, err := trace.ParseTraceState("vendor=a:b,other=2")
+			require.NoError(t, err)
+			linked := trace.NewSpanContext(trace.SpanContextConfig{
+				TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled, TraceState: state, Remote: true})
+			_, span := tm.Tracer().Start(context.Background(), "linked", trace.WithLinks(trace.Link{SpanContext: linked}))
+			span.End()
+			require.NoError(t, tm.Shutdown(context.Background()))
+			link := s.Spans()[0].Links[0]
+			require.Equal(t, "vendor=a:b,other=2", link.TraceState)
+			require.Equal(t, linked.TraceID(), link.TraceID)
+			require.EqualValues(t, 0x301, link.Flags, "sampled, and known to be remote")
+		})
+	}
 }
 
 // Exports take milliseconds, which the buckets must tell apart.

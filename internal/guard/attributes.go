@@ -49,7 +49,7 @@ func fixValue(v attribute.Value, limit int) (attribute.Value, bool) {
 	switch v.Type() {
 	case attribute.STRING:
 		s := v.AsString()
-		if fixed := fixText(s, limit); fixed != s {
+		if fixed := FixText(s, limit); fixed != s {
 			return attribute.StringValue(fixed), true
 		}
 	case attribute.BYTESLICE:
@@ -59,7 +59,7 @@ func fixValue(v attribute.Value, limit int) (attribute.Value, bool) {
 	case attribute.STRINGSLICE:
 		texts, changed := v.AsStringSlice(), false
 		for i, s := range texts {
-			if fixed := fixText(s, limit); fixed != s {
+			if fixed := FixText(s, limit); fixed != s {
 				texts[i], changed = fixed, true // AsStringSlice made a copy
 			}
 		}
@@ -113,24 +113,24 @@ func (s *span) InstrumentationLibrary() instrumentation.Library { return s.scope
 
 // fix returns a copy of s, in its clean group, in which all text is valid and
 // within the limits. The trace state needs nothing: the API accepts printable ASCII only.
-func (l limits) fix(s sdktrace.ReadOnlySpan, clean *group) *span {
+func (l TextLimits) fix(s sdktrace.ReadOnlySpan, clean *group) *span {
 	out := &span{
-		ReadOnlySpan: s, name: fixText(s.Name(), l.name), status: s.Status(),
+		ReadOnlySpan: s, name: FixText(s.Name(), l.Name), status: s.Status(),
 		scope: clean.scope, resource: clean.resource,
 	}
-	out.attrs, _ = fixAttributes(s.Attributes(), l.value)
-	out.status.Description = fixText(out.status.Description, l.value)
+	out.attrs, _ = fixAttributes(s.Attributes(), l.Value)
+	out.status.Description = FixText(out.status.Description, l.Value)
 
 	// A shallow copy, whose elements get attributes of their own.
 	out.events = slices.Clone(s.Events())
 	for i := range out.events {
 		e := &out.events[i]
-		e.Name = fixText(e.Name, l.name)
-		e.Attributes, _ = fixAttributes(e.Attributes, l.value)
+		e.Name = FixText(e.Name, l.Name)
+		e.Attributes, _ = fixAttributes(e.Attributes, l.Value)
 	}
 	out.links = slices.Clone(s.Links())
 	for i := range out.links {
-		out.links[i].Attributes, _ = fixAttributes(out.links[i].Attributes, l.value)
+		out.links[i].Attributes, _ = fixAttributes(out.links[i].Attributes, l.Value)
 	}
 	return out
 }

@@ -17,12 +17,6 @@ const (
 	// DefaultRequestBytes leaves a margin below the 4 MiB that a gRPC server
 	// accepts if it was not told otherwise. The limit counts before compression.
 	DefaultRequestBytes = 4<<20 - 32<<10
-
-	// DefaultTextLimit is in characters.
-	DefaultTextLimit = 64 << 10
-
-	// minNameLimit keeps a small limit, meant for values, from cutting names.
-	minNameLimit = 4096
 )
 
 // Options are the limits. The zero value means the defaults.
@@ -54,15 +48,9 @@ type Options struct {
 //
 // A nil exp, also one with a type, is accepted: its spans are lost and counted.
 func New(exp sdktrace.SpanExporter, opts Options) sdktrace.SpanExporter {
-	e := &exporter{next: exp, log: opts.Log, bytes: opts.RequestBytes, limits: limits{value: opts.TextLimit}}
+	e := &exporter{next: exp, log: opts.Log, bytes: opts.RequestBytes, limits: LimitsOf(opts.TextLimit)}
 	if e.bytes == 0 {
 		e.bytes = DefaultRequestBytes
-	}
-	if e.limits.value == 0 {
-		e.limits.value = DefaultTextLimit
-	}
-	if e.limits.name = -1; e.limits.value >= 0 {
-		e.limits.name = max(e.limits.value, minNameLimit)
 	}
 	return e
 }
@@ -71,7 +59,7 @@ type exporter struct {
 	next   sdktrace.SpanExporter
 	log    *errlog.Log
 	bytes  int
-	limits limits
+	limits TextLimits
 	sets   sets
 }
 
@@ -156,7 +144,7 @@ func (a *group) same(b *group) bool {
 }
 
 func (e *exporter) measure(g *group) (size int, dirty bool) {
-	z := sizer{limits: e.limits}
+	z := sizer{TextLimits: e.limits}
 	size = z.resource(&e.sets, g.resource) + z.scope(&e.sets, &g.scope)
 	return size, z.dirty
 }
@@ -177,7 +165,7 @@ func (b *batch) export(spans []sdktrace.ReadOnlySpan) {
 				groupSize, _ = b.measure(&clean)
 			}
 		}
-		z := sizer{limits: b.limits, dirty: groupDirty}
+		z := sizer{TextLimits: b.limits, dirty: groupDirty}
 		n := z.span(s)
 		if z.dirty {
 			if !owned {
@@ -185,15 +173,11 @@ func (b *batch) export(spans []sdktrace.ReadOnlySpan) {
 			}
 			fixed := b.limits.fix(s, &clean)
 			spans[i] = fixed
-			b.log.Warn("text repaired", "lens: text in spans that is not UTF-8 was repaired, or was longer than the limit and cut",
-				"span", fixed.name, "text_limit", b.limits.value)
-			z = sizer{limits: b.limits}
+			WarnRepaired(b.log, fixed.name, b.limits)
+			z = sizer{TextLimits: b.limits}
 			n = z.span(fixed)
 		}
-		if s.DroppedAttributes() > 0 || s.DroppedEvents() > 0 || s.DroppedLinks() > 0 {
-			b.log.Warn("span limits", "lens: a span lost attributes, events or links to the span limits: raise OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT, OTEL_SPAN_EVENT_COUNT_LIMIT or OTEL_SPAN_LINK_COUNT_LIMIT",
-				"span", s.Name(), "attributes", s.DroppedAttributes(), "events", s.DroppedEvents(), "links", s.DroppedLinks())
-		}
+		WarnDropped(b.log, s)
 		if b.bytes < 0 {
 			continue
 		}

@@ -28,16 +28,10 @@ const (
 	fixed64  = 1 + 8
 )
 
-// limits are the most characters that text may have; negative: no limit.
-type limits struct {
-	value int // attribute values and status text
-	name  int // names of spans and events
-}
-
 // sizer walks what will be encoded, adds up its size and notes whether any text
 // needs repair. When it does, the size is that of the unrepaired text and useless.
 type sizer struct {
-	limits
+	TextLimits
 	dirty bool
 }
 
@@ -62,20 +56,20 @@ func (z *sizer) span(s sdktrace.ReadOnlySpan) int {
 	const kind, flags = 2, 2 + 4
 	n := ids + kind + flags + 2*fixed64 + 3*maxCount
 	n += traceState(s.SpanContext().TraceState())
-	n += z.text(s.Name(), z.name)
-	n += z.attributes(s.Attributes(), z.value)
+	n += z.text(s.Name(), z.Name)
+	n += z.attributes(s.Attributes(), z.Value)
 	events := s.Events()
 	for i := range events {
 		e := &events[i]
-		n += field(fixed64 + maxCount + z.text(e.Name, z.name) + z.attributes(e.Attributes, z.value))
+		n += field(fixed64 + maxCount + z.text(e.Name, z.Name) + z.attributes(e.Attributes, z.Value))
 	}
 	links := s.Links()
 	for i := range links {
 		l := &links[i]
 		const fixed = 2 + 16 + 2 + 8 + maxCount + 1 + 4
-		n += field(fixed + traceState(l.SpanContext.TraceState()) + z.attributes(l.Attributes, z.value))
+		n += field(fixed + traceState(l.SpanContext.TraceState()) + z.attributes(l.Attributes, z.Value))
 	}
-	n += field(2 + z.text(s.Status().Description, z.value))
+	n += field(2 + z.text(s.Status().Description, z.Value))
 	return field(n)
 }
 
@@ -267,7 +261,7 @@ func (c *sets) measure(set *attribute.Set) measured {
 	defer c.mu.Unlock()
 	m, ok := c.known[id]
 	if !ok {
-		z := sizer{limits: limits{-1, -1}}
+		z := sizer{TextLimits: TextLimits{-1, -1}}
 		m.size = z.attributes(set.ToSlice(), -1)
 		m.dirty = z.dirty
 		if c.known == nil || len(c.known) >= enough {

@@ -38,7 +38,7 @@ func estimate(t testing.TB, spans []sdktrace.ReadOnlySpan) int {
 			n += once
 			last = g
 		}
-		z := sizer{limits: limits{-1, -1}}
+		z := sizer{TextLimits: TextLimits{-1, -1}}
 		n += z.span(s)
 		if z.dirty {
 			t.Fatal("valid span called dirty")
@@ -89,7 +89,7 @@ func TestStoredAndCopiedAgree(t *testing.T) {
 	for _, text := range []string{"text", "a\xffb", strings.Repeat("x", 100)} {
 		for i := range rich(text, "key").Attributes {
 			v := &rich(text, "key").Attributes[i].Value
-			in, out := sizer{limits: limits{value: 50}}, sizer{limits: limits{value: 50}}
+			in, out := sizer{TextLimits: TextLimits{Value: 50}}, sizer{TextLimits: TextLimits{Value: 50}}
 			n := in.anyValue(v, 50)
 			m := n
 			switch v.Type() {

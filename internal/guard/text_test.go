@@ -50,14 +50,14 @@ func FuzzText(f *testing.F) {
 		f.Add(s, -1)
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {
-		got := fixText(s, limit)
+		got := FixText(s, limit)
 		if !utf8.ValidString(got) {
-			t.Errorf("fixText(%q, %d) = %q is not valid", s, limit, got)
+			t.Errorf("FixText(%q, %d) = %q is not valid", s, limit, got)
 		}
 		if limit >= 0 && utf8.RuneCountInString(got) > limit {
-			t.Errorf("fixText(%q, %d) = %q is too long", s, limit, got)
+			t.Errorf("FixText(%q, %d) = %q is too long", s, limit, got)
 		}
-		if again := fixText(got, limit); again != got {
+		if again := FixText(got, limit); again != got {
 			t.Errorf("fixText twice: %q, then %q", got, again)
 		}
 		if textFits(s, limit) != (got == s) {

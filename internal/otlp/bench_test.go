@@ -22,7 +22,7 @@ func BenchmarkExport(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e, err := NewTraceExporter(b.Context(), o)
+		e, err := NewTraceExporter(b.Context(), o, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func addrOf(s *otlptest.Server, p otelenv.Protocol) string {
 // newExporter makes a span exporter that is shut down with the test.
 func newExporter(t *testing.T, o otelenv.OTLP) sdktrace.SpanExporter {
 	t.Helper()
-	e, err := NewTraceExporter(t.Context(), o)
+	e, err := NewTraceExporter(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestMakingOneStartsNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for _, p := range protocols {
 		o := settings(t, p, "https://host.invalid:1")
-		if _, err := NewTraceExporter(t.Context(), o); err != nil {
+		if _, err := NewTraceExporter(t.Context(), o, nil); err != nil {
 			t.Error(err)
 		}
 		if _, err := NewMetricExporter(t.Context(), o, nil, nil); err != nil {
@@ -281,7 +281,7 @@ func TestMakingOneStartsNothing(t *testing.T) {
 	}
 	o := settings(t, otelenv.GRPC, "")
 	o.Protocol = "carrier-pigeon"
-	if _, err := NewTraceExporter(t.Context(), o); err == nil {
+	if _, err := NewTraceExporter(t.Context(), o, nil); err == nil {
 		t.Error("an unknown protocol is taken")
 	}
 }
@@ -341,7 +341,7 @@ func TestShutdown(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p otelenv.Protocol) {
 		srv := otlptest.Start(t)
-		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)))
+		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +367,7 @@ func TestShutdown(t *testing.T) {
 		}
 
 		// And cancelled when there is no time.
-		e, err = NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)))
+		e, err = NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +386,7 @@ func TestShutdown(t *testing.T) {
 	// From many sides at once.
 	each(t, func(t *testing.T, p otelenv.Protocol) {
 		srv := otlptest.Start(t)
-		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)))
+		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
