@@ -39,9 +39,9 @@ func (k *kept) UploadTraces(_ context.Context, spans []*pb.ResourceSpans) error 
 	return nil
 }
 
-// upstream is the request of OpenTelemetry's exporter, but for the trace state of
+// upstreamRequest is the request of OpenTelemetry's exporter, but for the trace state of
 // links, which it leaves out.
-func upstream(t testing.TB, list []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
+func upstreamRequest(t testing.TB, list []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
 	t.Helper()
 	var k kept
 	if err := otlptrace.NewUnstarted(&k).ExportSpans(context.Background(), list); err != nil {
@@ -199,7 +199,7 @@ func (m maker) batch() tracetest.SpanStubs {
 
 func wantUpstream(t *testing.T, b *spanBatch, list []sdktrace.ReadOnlySpan, seed uint64) {
 	t.Helper()
-	want, got := upstream(t, list), request(t, b, list)
+	want, got := upstreamRequest(t, list), request(t, b, list)
 	if bytes.Equal(got, marshalled(t, want)) {
 		return
 	}
@@ -256,7 +256,7 @@ func TestSpansAreGrouped(t *testing.T) {
 	if err := proto.Unmarshal(request(t, newBatch(nil), list.Snapshots()), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := upstream(t, list.Snapshots())
+	want := upstreamRequest(t, list.Snapshots())
 	if len(got.ResourceSpans) != 3 || len(want.ResourceSpans) != 3 {
 		t.Fatalf("%d resources, upstream has %d", len(got.ResourceSpans), len(want.ResourceSpans))
 	}
