@@ -18,6 +18,7 @@ import (
 	"github.com/nemo-lens/lens/internal/batch"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/logpipe"
 	"github.com/nemo-lens/lens/internal/metricpipe"
@@ -129,13 +130,16 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	p.traces = s
 	if p.o.exporter != nil {
-		s.Exporter, s.Endpoint = p.o.exporter, fmt.Sprintf("the program's %T", p.o.exporter)
+		s.Exporter, s.Endpoint = guard.New(p.o.exporter, guard.Options{Log: log()}), fmt.Sprintf("the program's %T", p.o.exporter)
 		p.places = append(p.places, place{otelenv.Traces, s.Endpoint})
 		return nil
 	}
 	var err error
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, builders[sdktrace.SpanExporter]{
-		console: console.NewSpanExporter,
+		console: func(w io.Writer) (sdktrace.SpanExporter, error) {
+			e, err := console.NewSpanExporter(w)
+			return guard.New(e, guard.Options{Log: log()}), err
+		},
 		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
 	})
 	return err

@@ -3,7 +3,13 @@ package guard
 import (
 	"context"
 	"fmt"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
+
+// RequestBytes is the most that a request should have, before compression. It leaves a
+// margin below the 4 MiB that a gRPC server accepts if it was not told otherwise.
+const RequestBytes = 4<<20 - 32<<10
 
 // Split has send deliver the items from 0 up to n in as few requests as fit: all of
 // them, and where [TooLarge] says of an error that there were too many, each half. send
@@ -11,26 +17,27 @@ import (
 // is done after the first request, what is not sent yet is lost.
 //
 // It returns nil when everything was delivered. Otherwise it is the error of send when
-// there was one request, and else a [*LossError], whose numbers are of things.
+// there was one request, and else a [*outcome.LossError] about things.
 func Split(ctx context.Context, things string, n int, send func(from, to int) error) error {
-	s := splitting{ctx: ctx, send: send, loss: LossError{things: things, total: n}}
+	s := splitting{ctx: ctx, n: n, send: send}
 	s.part(0, n)
-	switch {
-	case s.whole != nil:
+	if s.whole != nil {
 		return s.whole
-	case s.failed:
-		return &s.loss
+	}
+	if cause := s.reasons.Err(); cause != nil {
+		return &outcome.LossError{What: things, Failed: uint64(s.lost), Of: uint64(n), Cause: cause}
 	}
 	return nil
 }
 
 type splitting struct {
-	ctx    context.Context
-	send   func(from, to int) error
-	sent   bool
-	failed bool
-	whole  error // of a request with all items
-	loss   LossError
+	ctx     context.Context
+	n       int
+	send    func(from, to int) error
+	sent    bool
+	whole   error // of a request with all items
+	lost    int
+	reasons outcome.Reasons
 }
 
 func (s *splitting) part(from, to int) {
@@ -50,12 +57,11 @@ func (s *splitting) part(from, to int) {
 		return
 	}
 	s.sent = true
-	if err != nil && to-from == s.loss.total {
+	if err != nil && to-from == s.n {
 		s.whole = err
 	} else if err != nil {
-		s.failed = true
-		s.loss.lost += Lost(err, to-from)
-		s.loss.add(err)
+		s.lost += outcome.Lost(err, to-from)
+		s.reasons.Add(err)
 	}
 }
 

@@ -66,11 +66,6 @@ func cutText(s string, limit int) string {
 	return s
 }
 
-// textFits reports whether FixText would leave s alone.
-func textFits(s string, limit int) bool {
-	return (limit < 0 || len(s) <= limit || utf8.RuneCountInString(s) <= limit) && utf8.ValidString(s)
-}
-
 // WarnRepaired says that a span of that name had text that is not as it was.
 func WarnRepaired(log *errlog.Log, span string, l TextLimits) {
 	log.Warn("text repaired", "lens: text in spans that is not UTF-8 was repaired, or was longer than the limit and cut",

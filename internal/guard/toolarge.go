@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // TooLarge reports whether err says that a request was too large, so that smaller
@@ -15,6 +17,11 @@ import (
 // span.
 func TooLarge(err error) bool {
 	if err == nil {
+		return false
+	}
+	// A batch that was divided already, and of which parts were delivered.
+	var divided *outcome.LossError
+	if errors.As(err, &divided) {
 		return false
 	}
 	var knows interface{ TooLarge() bool }

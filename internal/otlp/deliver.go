@@ -25,8 +25,8 @@ type exchange struct {
 func (c *client) deliver(ctx context.Context, n int, requestFor func(from, to int) exchange) error {
 	return guard.Split(ctx, things[c.settings.Signal], n, func(from, to int) error {
 		x := requestFor(from, to)
-		if size := proto.Size(x.request); size > guard.DefaultRequestBytes {
-			return &guard.OversizeError{What: x.first(), Size: size, Limit: guard.DefaultRequestBytes}
+		if size := proto.Size(x.request); size > guard.RequestBytes {
+			return &guard.OversizeError{What: x.first(), Size: size, Limit: guard.RequestBytes}
 		}
 		if err := c.export(ctx, x.request, x.response); err != nil {
 			return err

@@ -25,6 +25,7 @@ import (
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlptest"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // wantError checks that err holds the parts and nothing secret.
@@ -173,8 +174,8 @@ func TestTooLarge(t *testing.T) {
 			}
 			err = e.ExportSpans(t.Context(), spans(3))
 			wantError(t, err, "3 of 3 spans lost", "too large")
-			if guard.Lost(err, 3) != 3 || guard.TooLarge(err) {
-				t.Errorf("%d lost, too large: %v: %v", guard.Lost(err, 3), guard.TooLarge(err), err)
+			if outcome.Lost(err, 3) != 3 || guard.TooLarge(err) {
+				t.Errorf("%d lost, too large: %v: %v", outcome.Lost(err, 3), guard.TooLarge(err), err)
 			}
 		}
 	})
@@ -201,8 +202,8 @@ func TestSplitBySize(t *testing.T) {
 			list[i] = stub.Snapshot()
 		}
 		err := e.ExportSpans(t.Context(), list)
-		wantError(t, err, `1 of 600 spans lost: lens: span "span 77" takes`)
-		if n := srv.Count(otlptest.Traces); n != 599 || guard.Lost(err, 600) != 1 {
+		wantError(t, err, `1 of 600 spans lost: span "span 77" takes`)
+		if n := srv.Count(otlptest.Traces); n != 599 || outcome.Lost(err, 600) != 1 {
 			t.Errorf("%d spans", n)
 		}
 		for _, r := range srv.Requests() {

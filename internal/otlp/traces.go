@@ -18,7 +18,7 @@ import (
 // to be repaired and of what spans have lost to their limits.
 //
 // ExportSpans returns an [*Error] when all spans are lost, a [*PartialError] when the
-// receiver rejected some, and a [*guard.LossError] when some of several requests
+// receiver rejected some, and a [*outcome.LossError] when some of several requests
 // were not delivered. The latter two have a method LostSpans.
 func NewTraceExporter(_ context.Context, o otelenv.OTLP, log *errlog.Log) (sdktrace.SpanExporter, error) {
 	o.Signal = otelenv.Traces
