@@ -140,7 +140,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 			e, err := console.NewSpanExporter(w)
 			return guard.New(e, guard.Options{Log: log()}), err
 		},
-		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
+		otlp: func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
 	})
 	return err
 }
