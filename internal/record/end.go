@@ -75,6 +75,10 @@ func (s *Span) end(tick int64, stamp time.Time) bool {
 // setStart and setEnd keep a time that was given.
 func (s *Span) setStart(t time.Time) {
 	s.start = t.UnixNano()
+	if t == t.Round(0) { // no reading of the monotonic clock
+		s.bits |= wallStart
+	}
+	s.tick = int64(t.Sub(base))
 	switch {
 	case !exact(t, s.start):
 		s.rarity().start = t.Round(0)
