@@ -24,6 +24,7 @@ import (
 	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
+	"github.com/nemo-lens/lens/internal/otlpfile"
 	"github.com/nemo-lens/lens/internal/provider"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/wholeline"
@@ -38,9 +39,11 @@ type plan struct {
 
 	o      *options
 	cfg    Config
+	runID  string
 	env    otelenv.Lookup
 	output *wholeline.Writer // of the console exporters, opened at the first need
 	where  string
+	lines  *otlpfile.File // of the file exporters, the same way
 	opened []func() error // to be closed in the reverse order
 
 	lastErrors lastErrors
@@ -48,7 +51,7 @@ type plan struct {
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: lastErrors{}}
+	p := &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: lastErrors{}}
 	defer func() {
 		if err != nil {
 			_ = p.close()
@@ -141,6 +144,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 			return guard.New(e, guard.Options{Log: log()}), err
 		},
 		otlp: func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
+		file: otlpfile.NewSpanExporter,
 	})
 	return err
 }
@@ -190,6 +194,9 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
 			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
 		},
+		file: func(w io.Writer) sdkmetric.Exporter {
+			return otlpfile.NewMetricExporter(w, temporality.Selector(), aggregation)
+		},
 	})
 	return err
 }
@@ -209,6 +216,7 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
 		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
+		file:    otlpfile.NewLogExporter,
 	})
 	return err
 }
@@ -232,6 +240,7 @@ func (p *plan) ownPlaceForSpans(signal otelenv.Signal) bool {
 type builders[E any] struct {
 	console func(io.Writer) (E, error)
 	otlp    func(otelenv.OTLP) (E, error)
+	file    func(io.Writer) E
 }
 
 // exporterFor builds the exporter of one signal; it is nil for "none".
@@ -254,6 +263,12 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (expo
 			return exporter, "", fmt.Errorf("lens: console exporter of %s: %w", signal, err)
 		}
 		return exporter, "console (" + where + ")", nil
+	case exporterFile:
+		w, where, err := p.file()
+		if err != nil {
+			return exporter, "", err
+		}
+		return build.file(w), where, nil
 	case exporterOTLP:
 		resolved, err := p.otlp(signal)
 		if err != nil {
@@ -324,14 +339,35 @@ func (p *plan) console() (io.Writer, string, error) {
 	case p.cfg.ExporterFile == "":
 		p.output, p.where = wholeline.New(os.Stdout), "standard output"
 	default:
-		f, err := os.OpenFile(p.cfg.ExporterFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY|openFlags, 0o644)
+		f, err := os.OpenFile(p.fileName(), os.O_APPEND|os.O_CREATE|os.O_WRONLY|openFlags, 0o644)
 		if err != nil {
-			return nil, "", fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
+			return nil, "", p.badFile(err)
 		}
 		p.opened = append(p.opened, f.Close)
-		p.output, p.where = wholeline.New(f), p.cfg.ExporterFile
+		p.output, p.where = wholeline.New(f), p.fileName()
 	}
 	return p.output, p.where, nil
+}
+
+// file opens what the file exporters write to, one for all signals.
+func (p *plan) file() (io.Writer, string, error) {
+	if p.lines == nil {
+		f, err := otlpfile.Open(p.fileName(), p.cfg.ExporterFileSize, first(p.cfg.ExporterFileKeep, defaultFileKeep), openFlags)
+		if err != nil {
+			return nil, "", p.badFile(err)
+		}
+		p.opened = append(p.opened, f.Close)
+		p.lines = f
+	}
+	return p.lines, "file (" + p.fileName() + ")", nil
+}
+
+func (p *plan) fileName() string {
+	return otlpfile.Name(first(p.cfg.ExporterFile, otlpfile.DefaultName), p.runID, p.o.rank, os.Getpid())
+}
+
+func (p *plan) badFile(err error) error {
+	return fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
 }
 
 // first returns the first value that is not zero.
