@@ -360,7 +360,7 @@ func TestLabelsAreDistinct(t *testing.T) {
 		s.process(p)
 	}
 	got := strings.Join(s.Labels(), "|")
-	if want := "rank 0 (a)|rank 0 (b)|rank 1|web/7|agent (x)|agent (y)|unknown (0)|unknown (0) #2"; got != want {
+	if want := "rank 0 (a)|rank 0 (b)|rank 1|web/7|agent (x)|agent (y)|unknown|unknown #2"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
