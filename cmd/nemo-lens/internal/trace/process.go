@@ -17,14 +17,14 @@ type Process struct {
 	PID      int64
 }
 
-// Label is what people call the process: its rank, else its server, else its
-// service and process id.
+// Label is what people call the process: the name of its server in a fleet, each of
+// which is rank 0 of 1, else its rank, else its service and process id.
 func (p *Process) Label() string {
 	switch {
-	case p.Rank >= 0:
-		return "rank " + strconv.Itoa(p.Rank)
 	case p.Server != "":
 		return p.Server
+	case p.Rank >= 0:
+		return "rank " + strconv.Itoa(p.Rank)
 	case p.PID != 0 && p.Service != "":
 		return p.Service + "/" + strconv.FormatInt(p.PID, 10)
 	case p.Service != "":
