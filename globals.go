@@ -4,7 +4,6 @@ package lens
 
 import (
 	"os"
-	"reflect"
 
 	"go.opentelemetry.io/otel"
 	otellog "go.opentelemetry.io/otel/log"
@@ -88,13 +87,3 @@ func installGlobals(decided *bool, p *pipeline) (restore func()) {
 
 // ourPropagator can be told from another one with the same formats.
 type ourPropagator struct{ propagation.TextMapPropagator }
-
-// isDefault reports whether a global is the one that OTel starts with.
-func isDefault(v any) bool {
-	t := reflect.TypeOf(v)
-	if t == nil || t.Kind() != reflect.Pointer {
-		return false
-	}
-	pkg := t.Elem().PkgPath()
-	return pkg == "go.opentelemetry.io/otel/internal/global"
-}

@@ -1,5 +1,3 @@
-//go:build !lens_noop
-
 package lens
 
 import (
@@ -9,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/nemo-lens/lens/internal/w3c"
 )
@@ -29,6 +29,19 @@ func propagator() propagation.TextMapPropagator {
 	}
 	return w3c.Propagator
 }
+
+// isDefault reports whether a global is the one that OTel starts with.
+func isDefault(v any) bool {
+	t := reflect.TypeOf(v)
+	if t == nil || t.Kind() != reflect.Pointer {
+		return false
+	}
+	pkg := t.Elem().PkgPath()
+	return pkg == "go.opentelemetry.io/otel/internal/global"
+}
+
+// off is what a switched-off site gets: it records nothing.
+var off trace.Span = noop.Span{}
 
 // InjectContext writes the span context and the baggage of ctx into carrier
 // with the global propagator, by default as W3C traceparent, tracestate and
@@ -58,6 +71,15 @@ func withoutTrace(ctx context.Context) context.Context {
 		ctx = baggage.ContextWithoutBaggage(ctx)
 	}
 	return ctx
+}
+
+// Detach returns a context for work that outlives its caller: it keeps the
+// values of ctx, and with them the trace, but neither deadline nor cancellation.
+func Detach(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // The environment variables that carry a trace to a child process, and the

@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and
@@ -28,9 +27,6 @@ const (
 	scopeLens    = "nemo.lens"
 	scopeHelpers = "nemo.lens.helpers"
 )
-
-// off is what a switched-off site gets: it records nothing.
-var off trace.Span = noop.Span{}
 
 // ManagedSpan starts a span when its group is on. It returns a context that
 // carries the span, and the span, to be ended with [End]. When the group is
@@ -95,15 +91,6 @@ func LinkedSpan(ctx context.Context, name string, remote trace.SpanContext, attr
 		return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs))
 	}
 	return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs), trace.WithLinks(trace.Link{SpanContext: remote}))
-}
-
-// Detach returns a context for work that outlives its caller: it keeps the
-// values of ctx, and with them the trace, but neither deadline nor cancellation.
-func Detach(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return context.WithoutCancel(ctx)
 }
 
 // TraceFn wraps fn so that every call has a span when the group is on at the
