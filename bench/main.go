@@ -40,6 +40,7 @@ func scenarios() []scenario {
 			}
 		}
 	}
+	all = append(all, scenario{"wire", "CPU time from start to received", true, wire})
 	return all
 }
 
@@ -48,7 +49,12 @@ func main() {
 	rounds := flag.Int("rounds", 15, "rounds of about 20 ms a subject")
 	one := flag.String("table", "", "measure this table in this process")
 	list := flag.Bool("list", false, "print the names of the tables")
+	asReceiver := flag.Bool("receive", false, "be the receiver of another process (internal)")
 	flag.Parse()
+	if *asReceiver {
+		receive()
+		return
+	}
 	for _, s := range scenarios() {
 		switch {
 		case *list:
