@@ -40,8 +40,14 @@ func scenarios() []scenario {
 			}
 		}
 	}
-	all = append(all, scenario{"wire", "CPU time from start to received", true, wire})
-	return all
+	return append(all,
+		scenario{"wire", "CPU time from start to received", true, wire},
+		scenario{"open", "Heap of an open span", true, openSpans},
+		scenario{"setup", "SetupTelemetry and Shutdown", true, setUp},
+		scenario{"http-off", "HTTP middleware, spans off", true, middleware("default")},
+		scenario{"http-on", "HTTP middleware, spans on", true, middleware("all")},
+		scenario{"sizes", "Sizes of programs", true, sizes},
+	)
 }
 
 func main() {
