@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and
@@ -38,7 +39,7 @@ const (
 // [ManagedSpanWith] for those that a sampler needs.
 func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	return startSpan(ctx, scopeHelpers, group, name, privateCopy(attrs))
@@ -49,7 +50,7 @@ func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...att
 // links, are redacted, too.
 func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
@@ -187,6 +188,9 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 // ends the span. A status that is already Ok stays in every case, as the SDK
 // has it.
 func End(span trace.Span, err *error) {
+	if _, isOff := span.(noop.Span); isOff {
+		return // the most frequent case, without a call
+	}
 	if span == nil || !span.IsRecording() {
 		if span != nil {
 			span.End()
