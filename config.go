@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// Version is the version of the library.
+const Version = "0.1.0-dev"
+
 // defaultPrefix is the prefix of the variables that FromEnv reads when the
 // caller names none.
 const defaultPrefix = "NEMO_LENS"

@@ -3,6 +3,7 @@
 package lens
 
 import (
+	"context"
 	"os"
 	"reflect"
 
@@ -13,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/w3c/propagator"
 )
 
 // theSwitch is the tracer provider that lens installs globally. It is one for
@@ -97,4 +99,21 @@ func isDefault(v any) bool {
 	}
 	pkg := t.Elem().PkgPath()
 	return pkg == "go.opentelemetry.io/otel/internal/global"
+}
+
+// globalPropagator is the global one when the program or a set-up has installed one,
+// else W3C trace context and baggage: OTel's own default carries nothing.
+func globalPropagator() propagation.TextMapPropagator {
+	if p := otel.GetTextMapPropagator(); !isDefault(p) {
+		return p
+	}
+	return propagator.W3C
+}
+
+func inject(ctx context.Context, carrier map[string]string) {
+	globalPropagator().Inject(ctx, propagation.MapCarrier(carrier))
+}
+
+func extract(ctx context.Context, carrier map[string]string) context.Context {
+	return globalPropagator().Extract(ctx, propagation.MapCarrier(carrier))
 }

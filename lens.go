@@ -443,3 +443,47 @@ func (h *TelemetryHandle) bounded(ctx context.Context) (context.Context, context
 	}
 	return context.WithDeadline(base, limit)
 }
+
+// Stats returns the numbers at this moment.
+func (h *TelemetryHandle) Stats() (s Stats) {
+	if !h.IsExporting() {
+		return s
+	}
+	p := h.pipeline
+	if p.Pipeline != nil {
+		// One snapshot of the queue; what started is read after it, so that a
+		// span never ends before it starts.
+		c := p.Counts()
+		s.Ended, s.Exported, s.Dropped, s.Failed, s.Queued = c.Ended, c.Exported, c.Dropped, c.Failed, c.Queued
+		if !p.HasQueue() {
+			s.Ended = p.Open.Ended()
+		}
+		s.Open, s.Started = uint64(p.Open.Len()), p.Open.Started()
+	}
+	if p.metrics != nil {
+		m := p.metrics.Stats()
+		s.Metrics = SignalStats{Exported: m.Points, Lost: m.LostPoints}
+	}
+	if p.logs != nil {
+		l := p.logs.Stats()
+		s.Logs = SignalStats{Exported: l.Exported, Lost: l.Dropped + l.Failed, Queued: l.Queued}
+	}
+	return s
+}
+
+// OpenSpans returns the sampled spans that are open, earliest start first. The
+// slice is the caller's. Spans that start or end meanwhile may be in it or not.
+func (h *TelemetryHandle) OpenSpans() []OpenSpan {
+	if !h.IsExporting() || h.pipeline.Pipeline == nil {
+		return nil
+	}
+	snapshot := h.pipeline.Open.Snapshot()
+	open := make([]OpenSpan, len(snapshot))
+	for i, s := range snapshot {
+		open[i] = OpenSpan{
+			Name: s.Name, Group: SpanGroup(s.Group), Start: s.Start, Attributes: s.Attributes,
+			TraceID: s.TraceID, SpanID: s.SpanID, ParentSpanID: s.Parent,
+		}
+	}
+	return open
+}

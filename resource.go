@@ -13,9 +13,6 @@ import (
 	"github.com/nemo-lens/lens/semconv"
 )
 
-// Version is the version of the library, as in service.version.
-const Version = "0.1.0-dev"
-
 // resource puts the attributes together; of two with one key the later wins:
 // the environment, then lens's own, then the program's, then what was detected.
 func (o *options) resource(cfg Config, runID string, inherited, detected []attribute.KeyValue) *resource.Resource {

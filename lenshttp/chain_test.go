@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/w3c"
+	"github.com/nemo-lens/lens/internal/w3c/propagator"
 	"github.com/nemo-lens/lens/lenshttp"
 	"github.com/nemo-lens/lens/lenstest"
 )
@@ -103,7 +103,7 @@ func TestTwoServersOneTrace(t *testing.T) {
 func TestGlobalPropagatorIsUsed(t *testing.T) {
 	otel.SetTextMapPropagator(marker{})
 	// OpenTelemetry's first one would go on handing over to the marker.
-	t.Cleanup(func() { otel.SetTextMapPropagator(w3c.Propagator) })
+	t.Cleanup(func() { otel.SetTextMapPropagator(propagator.W3C) })
 	lenstest.Start(t, client)
 	sent := http.Header{}
 	rt := lenshttp.NewTransport(roundTripFunc(func(r *http.Request) (*http.Response, error) {

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/w3c"
+	"github.com/nemo-lens/lens/internal/w3c/propagator"
 )
 
 // otelOptions are the settings that otelhttp gets. It sees tracers, not spans'
@@ -95,7 +95,7 @@ var uninstalled = reflect.TypeOf(otel.GetTextMapPropagator())
 func (ambient) now() propagation.TextMapPropagator {
 	p := otel.GetTextMapPropagator()
 	if reflect.TypeOf(p) == uninstalled && len(p.Fields()) == 0 {
-		return w3c.Propagator
+		return propagator.W3C
 	}
 	return p
 }
