@@ -134,7 +134,7 @@
 //	FD5  an error body that stalls
 //	FD6  secrets in error text
 //	FD7  series per Host header
-//	FD8  headers with many values
+//	FD8  headers with many values       TestFieldD8ManyValuedHeaders, TestW3CTraceparent, TestW3CTracestate (lenshttp)
 //	FD9  cancellation in any form
 //	FD10 a redirect below a rollout
 //	FD11 keep-alive lines of an event stream
