@@ -120,10 +120,9 @@ func MethodName(r *http.Request) string {
 }
 
 // WithRoute finds the route of a request that a handler has finished, for
-// routers other than [http.ServeMux], and for a ServeMux that gets a copy of
-// the request because something between it and the handler adds to the
-// request's context. It is asked before the request's Pattern; "" means that it does
-// not know. The form is that of Pattern: "/items/{id}", with or without a
+// routers other than [http.ServeMux]; for a ServeMux that gets a copy of the
+// request there is [CarryRoute]. It is asked before the request's Pattern; ""
+// means that it does not know. The form is that of Pattern: "/items/{id}", with or without a
 // method before it.
 func WithRoute(f func(*http.Request) string) Option { return func(c *config) { c.route = f } }
 
