@@ -43,9 +43,14 @@ func NewHandler(next http.Handler, group lens.SpanGroup, opts ...Option) http.Ha
 	if h.errorStatus == nil {
 		h.errorStatus = func(code int) bool { return code >= 500 }
 	}
-	h.traced = otelhttp.NewMiddleware("", h.otelOptions(group, func(t trace.Tracer) trace.Tracer { return serverTracer{t} })...)
-	if h.meters != nil {
-		active, err := httpconv.NewServerActiveRequests(h.meters.Meter(scopeName))
+	meters := h.meters
+	if meters != nil {
+		h.meters = serverMeters{meters, h.address}
+	}
+	options := h.otelOptions(group, func(t trace.Tracer) trace.Tracer { return serverTracer{t} })
+	h.traced = otelhttp.NewMiddleware("", append(options, otelhttp.WithServerName(h.address))...)
+	if meters != nil {
+		active, err := httpconv.NewServerActiveRequests(meters.Meter(scopeName))
 		if err != nil {
 			otel.Handle(err)
 		}
