@@ -24,6 +24,7 @@ func (c *config) otelOptions(group lens.SpanGroup, start func(trace.Tracer) trac
 	if c.propagators == nil {
 		c.propagators = ambient{}
 	}
+	c.propagators = oneValue{c.propagators}
 	meters := c.meters
 	if meters == nil {
 		meters = noop.NewMeterProvider()
@@ -84,6 +85,13 @@ type panicRecorder struct {
 
 func (p *panicRecorder) IsRecording() bool          { return !p.skip && p.Span.IsRecording() }
 func (p *panicRecorder) End(...trace.SpanEndOption) {}
+
+// oneValue reads no trace from several values of one header, whatever the format.
+type oneValue struct{ propagation.TextMapPropagator }
+
+func (p oneValue) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+	return p.TextMapPropagator.Extract(ctx, propagator.OneValue(carrier))
+}
 
 // ambient is the global propagator once one is installed, else W3C.
 type ambient struct{}

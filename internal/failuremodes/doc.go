@@ -127,17 +127,17 @@
 //	FC11 32-bit platforms
 //
 //	D  HTTP, gRPC and the pool
-//	FD1  answers that nobody got
-//	FD2  optional interfaces of bodies
-//	FD3  what a handler leaves on a request
-//	FD4  cancelled without Close
-//	FD5  an error body that stalls
+//	FD1  answers that nobody got        TestFieldD1… (lenshttp, gym)
+//	FD2  optional interfaces of bodies  TestFieldD2HalfClose (lenshttp, gym/connpool); TestLike (internal/httpbody)
+//	FD3  what a handler leaves on a request TestFieldD3… (lenshttp, gym)
+//	FD4  cancelled without Close        TestFieldD4… (gym/connpool)
+//	FD5  an error body that stalls      TestFieldD5… (lenshttp)
 //	FD6  secrets in error text
-//	FD7  series per Host header
-//	FD8  headers with many values
+//	FD7  series per Host header         TestFieldD7OneSeriesForAnyHost (lenshttp)
+//	FD8  headers with many values       TestFieldD8ManyValuedHeaders, TestW3CTraceparent, TestW3CTracestate (lenshttp)
 //	FD9  cancellation in any form
-//	FD10 a redirect below a rollout
-//	FD11 keep-alive lines of an event stream
+//	FD10 a redirect below a rollout     TestFieldD10RedirectKeepsTheRollout (gym)
+//	FD11 keep-alive lines of a stream   TestFieldD11KeepAliveIsNoToken (gym)
 //
 //	E  Processes and signals
 //	FE1  signals ignored at start

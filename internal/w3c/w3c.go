@@ -1,12 +1,19 @@
 // Package w3c reads and writes the headers of the W3C recommendations for trace
 // context and baggage, in carriers of any kind.
 //
-// It is not OpenTelemetry's propagator, for two reasons. That one refuses a
-// version 00 traceparent whose flags have bits that it does not know, and with
-// it the whole trace, while the recommendation says that unknown flags are
-// ignored (https://www.w3.org/TR/trace-context-2/#other-flags). And its package
-// imports net/http, which is 2 MB of a program that is built with lens_noop and
-// speaks no HTTP. Package propagator has the same as a propagator.
+// It is not OpenTelemetry's propagator, whose package imports net/http: that is
+// 2 MB of a program that is built with lens_noop and speaks no HTTP. It also
+// keeps to the recommendation where that one departs from it:
+//
+//   - Flags that are not known are ignored
+//     (https://www.w3.org/TR/trace-context-2/#other-flags) and do not cost the trace.
+//   - A version 00 traceparent has nothing behind its flags, not even a dash.
+//   - Members of a tracestate may be empty or blank.
+//   - Several traceparent headers are none, so that nobody can choose the trace by
+//     adding one; several tracestate headers are one list (package propagator).
+//
+// Surrounding blanks, which HTTP strips and environment variables do not, are
+// ignored.
 package w3c
 
 import (
@@ -80,15 +87,14 @@ func InjectTrace(ctx context.Context, carrier Setter) {
 }
 
 // ExtractTrace returns ctx with the remote span context of the carrier, or ctx
-// itself when the carrier holds none that is valid. Surrounding blanks, which
-// HTTP strips and environment variables do not, are ignored. A tracestate that
-// cannot be read is dropped, and the traceparent stays.
+// itself when the carrier holds none that is valid. A tracestate that cannot be
+// read is dropped, and the traceparent stays.
 func ExtractTrace(ctx context.Context, carrier Getter) context.Context {
 	cfg, ok := parseTraceparent(strings.TrimSpace(carrier.Get(traceparentKey)))
 	if !ok {
 		return ctx
 	}
-	cfg.TraceState, _ = trace.ParseTraceState(strings.TrimSpace(carrier.Get(tracestateKey)))
+	cfg.TraceState, _ = trace.ParseTraceState(withoutEmptyMembers(strings.TrimSpace(carrier.Get(tracestateKey))))
 	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(cfg))
 }
 
@@ -121,4 +127,18 @@ func fromHex(to []byte, text string) bool {
 	}
 	_, err := hex.Decode(to, []byte(text))
 	return err == nil
+}
+
+// withoutEmptyMembers leaves out members that are nothing but blanks.
+func withoutEmptyMembers(list string) string {
+	if !strings.Contains(list, ",") {
+		return list
+	}
+	var kept []string
+	for member := range strings.SplitSeq(list, ",") {
+		if member = strings.TrimSpace(member); member != "" {
+			kept = append(kept, member)
+		}
+	}
+	return strings.Join(kept, ",")
 }

@@ -2,6 +2,7 @@ package w3c
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,7 @@ func TestExtract(t *testing.T) {
 		{"a later version with more fields", "cc-" + ids + "-01-what-comes", true, 1},
 		{"a later version with unknown flags", "cc-" + ids + "-09", true, 1},
 		{"version ff", "ff-" + ids + "-01", false, 0},
+		{"version 00 with a dash at its end", "00-" + ids + "-01-", false, 0},
 		{"version 00 with more fields", "00-" + ids + "-01-x", false, 0},
 		{"upper case", "00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01", false, 0},
 		{"upper case flags", "00-" + ids + "-FF", false, 0},
@@ -61,7 +63,7 @@ func FuzzTraceparent(f *testing.F) {
 		carrier := Map{traceparentKey: header}
 		got := trace.SpanContextFromContext(ExtractTrace(context.Background(), carrier))
 		strict := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(carrier)))
-		if strict.IsValid() && !got.Equal(strict) {
+		if strict.IsValid() && !got.Equal(strict) && !strings.HasSuffix(strings.TrimSpace(header), "-") {
 			t.Fatalf("%q: %v, OpenTelemetry reads %v", header, got, strict)
 		}
 		if carrier[traceparentKey] != header {
