@@ -62,8 +62,6 @@ func parseAll(lookup Lookup) (warnings []Warning, err error) {
 	add(w)
 	_, w = ParseSpanLimits(lookup)
 	add(w)
-	_, w = ParseLogLimits(lookup)
-	add(w)
 	_, w = SDKDisabled(lookup)
 	add(w)
 	ServiceName(lookup)
