@@ -189,12 +189,6 @@ func TestSwitches(t *testing.T) {
 			wantWarning(t, warnings)
 		}
 	}
-	if name, ok := ServiceName(env(map[string]string{"OTEL_SERVICE_NAME": " a\xffb "})); !ok || name != "a\uFFFDb" {
-		t.Errorf("got %q, %v", name, ok)
-	}
-	if _, ok := ServiceName(env(map[string]string{"OTEL_SERVICE_NAME": " "})); ok {
-		t.Error("a blank name counts as set")
-	}
 	attrs, warnings := ResourceAttributes(env(map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "service.name=a,,b=%20c,bad"}))
 	if len(attrs) != 2 || attrs[0].Value.AsString() != "a" || attrs[1].Value.AsString() != " c" || len(warnings) != 2 {
 		t.Errorf("got %v, warnings %q", attrs, warnings)
