@@ -187,12 +187,11 @@ func ExampleWithResourceAttributes() {
 	h := setUp(lens.WithSpanExporter(spans),
 		lens.WithResourceAttributes(attribute.String("model", "llama-8b"), attribute.Int("dl.tensor_parallel", 4)))
 	defer shutDown(h)
-	printResource(h, spans, "model", "dl.tensor_parallel", "nemo.run.id", "service.instance.id")
+	printResource(h, spans, "model", "dl.tensor_parallel", "nemo.run.id")
 	// Output:
 	// model=llama-8b
 	// dl.tensor_parallel=4
 	// nemo.run.id=run-7
-	// service.instance.id=run-7-rank0
 }
 
 // CUDA_VISIBLE_DEVICES is read as CUDA reads it: the first entry that names no
