@@ -56,9 +56,7 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	inherited, warnings := otelenv.ResourceAttributes(p.env)
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
-	for _, w := range detectWarnings {
-		log().Warn(string(w), string(w))
-	}
+	warn(detectWarnings)
 	res := o.resource(cfg, runID, inherited, detected)
 	if cfg.TracesEnabled {
 		if err := p.planTraces(ctx, res); err != nil {
@@ -144,7 +142,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 func (d Detection) options() detect.Options {
 	options := detect.Options{
 		GPUIdentity: d.GPUIdentity, NvidiaSMI: d.NvidiaSMI, NvidiaSMITimeout: d.NvidiaSMITimeout,
-		ExactGPUCount: d.ExactGPUCount, ProcessStart: d.ProcessStart,
+		ProcessStart: d.ProcessStart,
 	}
 	if d.SlurmNewer {
 		options.Slurm = detect.SlurmNewer
@@ -156,7 +154,7 @@ func (d Detection) options() detect.Options {
 // be told.
 func (p *plan) ids() sdktrace.IDGenerator {
 	if p.cfg.SingleTraceID {
-		// A run id that was drawn here is known to nobody else.
+		// RunID is empty where the id was drawn here, which nobody else knows.
 		seed, ok := identity.TraceSeed(p.cfg.RunID, p.env)
 		if ok {
 			return identity.NewFixedIDGenerator(identity.TraceID(seed))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
@@ -45,6 +47,7 @@ type Option func(*options)
 
 type options struct {
 	rank, worldSize int
+	rankGiven       bool
 	rankFromEnv     bool
 	attrs           []attribute.KeyValue
 	exporter        SpanExporter
@@ -60,16 +63,19 @@ type options struct {
 	global          *bool
 }
 
-// WithRank says which process of the job this is: 0 <= rank < worldSize.
-// Without it the process is rank 0 of 1.
+// WithRank says which process of the job this is: 0 <= rank < worldSize. It
+// overrides what the launcher left in the environment, which is read without
+// it: torchrun's variables, SLURM's, those of Open MPI, PMI, PMIx, Kubernetes
+// indexed jobs, and OTEL_RESOURCE_ATTRIBUTES, in this order, and of two launchers
+// inside each other the inner one. When nothing is found the process is rank 0
+// of 1; what cannot be right is logged as a warning and leaves it so.
 func WithRank(rank, worldSize int) Option {
-	return func(o *options) { o.rank, o.worldSize = rank, worldSize }
+	return func(o *options) { o.rank, o.worldSize, o.rankGiven = rank, worldSize, true }
 }
 
-// WithRankFromEnv takes rank and world size from what the launcher left in the
-// environment, in this order: torchrun, SLURM, Open MPI, PMI, PMIx, Kubernetes
-// indexed jobs, OTEL_RESOURCE_ATTRIBUTES. When nothing is found the process is
-// rank 0 of 1.
+// WithRankFromEnv makes the set-up fail where variables of a launcher cannot be
+// right, and prefers them to [WithRank], which then is for a process without
+// any.
 func WithRankFromEnv() Option { return func(o *options) { o.rankFromEnv = true } }
 
 // WithResourceAttributes adds attributes to the resource of every span.
@@ -162,7 +168,7 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	setupMu.Lock()
 	defer setupMu.Unlock()
 
-	runID, _ := identity.RunID(cfg.RunID, os.LookupEnv)
+	runID, runIDSource := identity.RunID(cfg.RunID, os.LookupEnv)
 	disabled, sdkWarnings := otelenv.SDKDisabled(os.LookupEnv)
 	if !cfg.Enabled || disabled {
 		if current.Load() == nil {
@@ -196,6 +202,13 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	if err := o.resolveRank(); err != nil {
 		return nil, err
 	}
+	if runIDSource != identity.RunIDRandom {
+		cfg.RunID = runID
+	} else if o.worldSize > 1 && o.rank == 0 {
+		log().Warn("run id", fmt.Sprintf("the %d processes of the job have random run ids, each its own: set %s, torchrun's --rdzv-id, or "+
+			"nemo.run.id in OTEL_RESOURCE_ATTRIBUTES to one id for all of them", o.worldSize, cfg.variableOr("RUN_ID", "Config.RunID")))
+	}
+	cfg.ServiceName = cfg.effectiveServiceName(os.LookupEnv)
 	exports, err := o.exports(cfg)
 	if err != nil {
 		return nil, err
@@ -253,13 +266,15 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 }
 
 func (o *options) resolveRank() error {
-	if o.rankFromEnv {
+	if o.rankFromEnv || !o.rankGiven {
 		id, warnings, err := rankenv.Resolve(os.LookupEnv)
-		if err != nil {
+		if err != nil && o.rankFromEnv {
 			return err
 		}
-		for _, w := range warnings {
-			log().Warn(string(w), string(w))
+		warn(warnings)
+		if err != nil {
+			why := strings.ReplaceAll(strings.ReplaceAll(err.Error(), "\n", "; "), "lens: ", "")
+			log().Warn("rank", "the rank of this process cannot be told, so that it counts as rank 0 of 1: "+why)
 		}
 		if id.Found {
 			o.rank, o.worldSize = id.Rank, id.WorldSize
@@ -311,7 +326,7 @@ func nobodyExports(cfg Config, rank, world int) bool {
 	return false
 }
 
-func warn(ws []otelenv.Warning) {
+func warn(ws []envtext.Warning) {
 	for _, w := range ws {
 		log().Warn(string(w), string(w))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/felixge/httpsnoop"
 
+	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/served"
 )
 
@@ -171,7 +172,7 @@ func RolloutIDFromBody(body []byte) (string, error) {
 		var id string
 		if err := json.Unmarshal(text, &id); err != nil || !ValidRolloutID(id) {
 			return "", fmt.Errorf("gym: _ng_rollout_id=%s: want a letter or digit, then letters, digits, '.', '-' and '_', at most %d bytes",
-				shorten(string(text)), maxRolloutID)
+				envtext.Shorten(string(text), 80), maxRolloutID)
 		}
 		return id, nil
 	}
@@ -186,7 +187,7 @@ func RolloutIDFromBody(body []byte) (string, error) {
 		}
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return "", fmt.Errorf("gym: %s=%s: want a whole number from 0", key, shorten(text))
+			return "", fmt.Errorf("gym: %s=%s: want a whole number from 0", key, envtext.Shorten(text, 80))
 		}
 		index[i] = n
 	}

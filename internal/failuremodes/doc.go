@@ -114,16 +114,16 @@
 //	FB8  buckets of the export duration
 //
 //	C  Configuration and identity
-//	FC1  quotes in variables
-//	FC2  ranks detected by default
-//	FC3  the operator's resource attributes
-//	FC4  one instance id a process
-//	FC5  nested launchers
-//	FC6  local ranks
-//	FC7  torchrun's run id
-//	FC8  a job in which nobody exports
-//	FC9  hidden devices
-//	FC10 what nvidia-smi prints
+//	FC1  quotes in variables             TestFieldC1QuotesOfAnEnvFile (root); TestClean (internal/envtext)
+//	FC2  ranks detected by default       TestFieldC2RanksAreDetected (root)
+//	FC3  the operator's resource attributesTestFieldC3TheOperatorsAttributes, TestFieldC3TheNameInTheConfiguration (root)
+//	FC4  one instance id a process       TestFieldC4AChildIsAnInstanceOfItsOwn (root); TestFieldC4ProcessesOfOneRunAreInstances
+//	FC5  nested launchers                TestFieldC5TheInnerLauncherWins (internal/rankenv)
+//	FC6  local ranks                     TestFieldC6LocalRanks (internal/strategy)
+//	FC7  torchrun's run id               TestFieldC7OneRunIDForAJob (root); TestFieldC7NoneIsNoRunID (internal/identity)
+//	FC8  a job in which nobody exports   TestFieldC8NobodyWouldExport (internal/rankenv)
+//	FC9  hidden devices                  TestFieldC9HiddenDevices (internal/nvidia); TestFieldC9TheCountIsWhatCUDASees (internal/detect); TestFieldC9Select (gym/sampler)
+//	FC10 what nvidia-smi prints          TestFieldC10Rows, TestFieldC10ExitStatus (internal/nvidia); TestFieldC10ExitStatus14IsAWarning (internal/detect); TestFieldC10WhatIsKnownIsKept (gym/sampler)
 //	FC11 32-bit platforms
 //
 //	D  HTTP, gRPC and the pool
