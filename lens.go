@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/globals"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/outcome"
@@ -231,12 +232,9 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	}
 	// From here on nothing fails.
 	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
-	active.Store(h.pipeline)
-	restoreGlobals := installGlobals(o.global, h.pipeline)
-	h.restore = func() {
-		restoreGlobals()
-		restoreErrors()
-	}
+	publish(h.pipeline)
+	installGlobals(o.global, h.pipeline)
+	h.restore = restoreErrors
 	if cfg.RuntimeMetrics && h.pipeline.metrics != nil {
 		startRuntimeMetrics(h.pipeline.metrics.Provider)
 	}
@@ -423,7 +421,12 @@ func (h *TelemetryHandle) detach() {
 		strict.Store(false)
 		current.Store(nil)
 	}
-	active.CompareAndSwap(h.pipeline, nil)
+	if h.pipeline != nil && active.Load() == h.pipeline {
+		publish(nil)
+	}
+	if active.Load() == nil { // not while a later set-up, see WithAllowReinit, needs them
+		globals.Restore()
+	}
 	if h.restore != nil {
 		h.restore()
 	}

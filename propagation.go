@@ -18,13 +18,14 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/nemo-lens/lens/internal/globals"
 	"github.com/nemo-lens/lens/internal/w3c"
 )
 
 // propagator is the global one when the program or a set-up has installed one,
 // else W3C trace context and baggage: OTel's own default carries nothing.
 func propagator() propagation.TextMapPropagator {
-	if p := otel.GetTextMapPropagator(); !isDefault(p) {
+	if p := otel.GetTextMapPropagator(); !globals.IsDefault(p) {
 		return p
 	}
 	return w3c.Propagator
