@@ -230,6 +230,13 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		restoreErrors()
 		return nil, err
 	}
+	if !plan.hasSignals() {
+		restoreErrors()
+		_ = useGroups(cfg.Groups, cfg.SpanGroups, true)
+		current.Store(h)
+		log().Warn("no signal", "lens: telemetry is on, and nothing is exported", plan.report()...)
+		return h, nil
+	}
 	// From here on nothing fails.
 	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
 	publish(h.pipeline)
@@ -239,14 +246,14 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		startRuntimeMetrics(h.pipeline.metrics.Provider)
 	}
 	strict.Store(o.strict)
-	if err := useGroups(cfg.Groups, cfg.SpanGroups, !cfg.TracesEnabled); err != nil {
+	if err := useGroups(cfg.Groups, cfg.SpanGroups, h.pipeline.Pipeline == nil); err != nil {
 		// Validate has resolved the same spec; only a resolver that changes its
 		// mind comes here.
 		log().Warn("span groups", err.Error())
 	}
 	current.Store(h)
-	log().Info("lens: telemetry is on", "exporter", h.endpoint, "service", cfg.ServiceName,
-		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())
+	log().Info("lens: telemetry is on", append(plan.report(), "service", cfg.ServiceName,
+		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())...)
 	return h, nil
 }
 

@@ -114,6 +114,7 @@ func TestMetricReaderAndGlobals(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.LogsEnabled, cfg.RuntimeMetrics = true, true, true
+	t.Setenv("OTEL_LOGS_EXPORTER", "none") // or logs would be off
 	h, err := SetupTelemetry(context.Background(), cfg, discard(), WithSpanExporter(tracetest.NewInMemoryExporter()), WithMetricReader(reader))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
@@ -219,7 +220,7 @@ func TestOneLineSaysWhatASetupDid(t *testing.T) {
 		{"telemetry is off\" why=\"ENABLED is false\"", DefaultConfig(), 0, ""},
 		{"telemetry is off\" why=\"OTEL_SDK_DISABLED is true\"", jobConfig("all_ranks", 1), 0, "true"},
 		{"this process exports nothing\" strategy=single_rank", jobConfig("single_rank", 1), 0, ""},
-		{"telemetry is on\" exporter=none", jobConfig("single_rank", 1), 1, ""},
+		{"telemetry is on\" traces=none metrics=none logs=off", jobConfig("single_rank", 1), 1, ""},
 	} {
 		t.Setenv("OTEL_SDK_DISABLED", c.env)
 		c.cfg.Exporter = exporterNone

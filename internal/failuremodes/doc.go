@@ -106,7 +106,7 @@
 //	B  Delivery
 //	FB1  metrics above the size limit
 //	FB2  instruments taken before the set-up           TestFieldB2WhatIsKeptRecordsIntoTheActiveSetUp; every kind of instrument: TestEveryInstrumentFollowsTheSetUp (internal/globals)
-//	FB3  a signal without a destination
+//	FB3  a signal without a destination                TestFieldB3…
 //	FB4  a receiver without metrics
 //	FB5  hints and certificates in every mode
 //	FB6  a loss without a cause
