@@ -39,6 +39,7 @@ func TestThreeSignalsOfOneRun(t *testing.T) {
 		s.Reset()
 		cfg := DefaultConfig()
 		cfg.Enabled, cfg.LogsEnabled, cfg.Protocol, cfg.Endpoint, cfg.RunID = true, true, protocol, url, "run"
+		cfg.ShutdownTimeout = 30 * time.Second
 		// Another product's settings have no part in it.
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 		t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=theirs")
