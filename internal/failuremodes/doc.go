@@ -140,7 +140,7 @@
 //	FD11 keep-alive lines of an event stream
 //
 //	E  Processes and signals
-//	FE1  signals ignored at start
+//	FE1  signals ignored at start                      TestFieldE1IgnoredSignalsStayIgnored
 //	FE2  a main thread that has ended
 //	FE3  process ids used again
 package failuremodes
