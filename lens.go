@@ -22,6 +22,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/globals"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/outcome"
@@ -242,26 +243,30 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		restoreErrors()
 		return nil, err
 	}
+	if !plan.hasSignals() {
+		restoreErrors()
+		_ = useGroups(cfg.Groups, cfg.SpanGroups, true)
+		current.Store(h)
+		log().Warn("no signal", "lens: telemetry is on, and nothing is exported", plan.report()...)
+		return h, nil
+	}
 	// From here on nothing fails.
 	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
-	active.Store(h.pipeline)
-	restoreGlobals := installGlobals(o.global, h.pipeline)
-	h.restore = func() {
-		restoreGlobals()
-		restoreErrors()
-	}
+	publish(h.pipeline)
+	installGlobals(o.global, h.pipeline)
+	h.restore = restoreErrors
 	if cfg.RuntimeMetrics && h.pipeline.metrics != nil {
 		startRuntimeMetrics(h.pipeline.metrics.Provider)
 	}
 	strict.Store(o.strict)
-	if err := useGroups(cfg.Groups, cfg.SpanGroups, !cfg.TracesEnabled); err != nil {
+	if err := useGroups(cfg.Groups, cfg.SpanGroups, h.pipeline.Pipeline == nil); err != nil {
 		// Validate has resolved the same spec; only a resolver that changes its
 		// mind comes here.
 		log().Warn("span groups", err.Error())
 	}
 	current.Store(h)
-	log().Info("lens: telemetry is on", "exporter", h.endpoint, "service", cfg.ServiceName,
-		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())
+	log().Info("lens: telemetry is on", append(plan.report(), "service", cfg.ServiceName,
+		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())...)
 	return h, nil
 }
 
@@ -438,7 +443,12 @@ func (h *TelemetryHandle) detach() {
 		strict.Store(false)
 		current.Store(nil)
 	}
-	active.CompareAndSwap(h.pipeline, nil)
+	if h.pipeline != nil && active.Load() == h.pipeline {
+		publish(nil)
+	}
+	if active.Load() == nil { // not while a later set-up, see WithAllowReinit, needs them
+		globals.Restore()
+	}
 	if h.restore != nil {
 		h.restore()
 	}

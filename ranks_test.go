@@ -23,6 +23,7 @@ import (
 func jobConfig(strategyName string, rate float64) Config {
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.ExportStrategy, cfg.ExportSampleRate, cfg.RunID = true, strategyName, rate, "run"
+	cfg.ShutdownTimeout = 30 * time.Second
 	return cfg
 }
 

@@ -20,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/globals"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and
@@ -171,7 +173,7 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 		return p.helpers
 	}
 	// Never set up, or shut down: what the program installed, if anything.
-	if !hinted.Load() && hinted.CompareAndSwap(false, true) && isDefault(otel.GetTracerProvider()) {
+	if !hinted.Load() && hinted.CompareAndSwap(false, true) && globals.IsDefault(otel.GetTracerProvider()) {
 		slog.Debug("lens: spans are started and telemetry is not set up, so they are not recorded; call lens.SetupTelemetry first")
 	}
 	return otel.GetTracerProvider().Tracer(scope)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -134,7 +135,7 @@ func TestMetrics(t *testing.T) {
 		return collect()["http.server.active_requests"].Data.(metricdata.Sum[int64]).DataPoints[0].Value
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /items/{id}", func(http.ResponseWriter, *http.Request) { require.EqualValues(t, 1, active()) })
+	mux.HandleFunc("GET /items/{id}", func(http.ResponseWriter, *http.Request) { assert.EqualValues(t, 1, active()) })
 	mux.HandleFunc("GET /fail", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	srv, stop := start(t, lenshttp.NewHandler(mux, server, meters), false)
 	c := &http.Client{Transport: lenshttp.NewTransport(srv.Client().Transport, client, meters)}

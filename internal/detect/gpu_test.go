@@ -20,7 +20,7 @@ func driverTree(t testing.TB, root string, n int) {
 		write(t, root, fmt.Sprintf("proc/driver/nvidia/gpus/0000:%02x:00.0/information", 16*i+7), fmt.Sprintf(
 			"Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 37\nGPU UUID: \t GPU-%08x-0000-0000-0000-000000000000\n"+
 				"Video BIOS: \t 92.00.45.00.03\nBus Type: \t PCIe\nDMA Size: \t 47 bits\nBus Location: \t 0000:%02x:00.0\nDevice Minor: \t %d\nGPU Excluded:\t No\n",
-			0xa0000000+i, 16*i+7, n-i))
+			uint32(0xa0000000+int64(i)), 16*i+7, n-i))
 	}
 	write(t, root, "sys/module/nvidia/version", "535.104.05\n")
 }
@@ -155,7 +155,7 @@ func TestGPUIdentity(t *testing.T) {
 			if c.want >= 0 {
 				want = attrMap{
 					"nv.gpu.index": attribute.IntValue(c.want), "nv.gpu.model": attribute.StringValue("NVIDIA A100-SXM4-40GB"),
-					"nv.gpu.uuid":           attribute.StringValue(fmt.Sprintf("GPU-%08x-0000-0000-0000-000000000000", 0xa0000000+c.want)),
+					"nv.gpu.uuid":           attribute.StringValue(fmt.Sprintf("GPU-%08x-0000-0000-0000-000000000000", uint32(0xa0000000+int64(c.want)))),
 					"nv.gpu.pci_bus_id":     attribute.StringValue(fmt.Sprintf("00000000:%02X:00.0", 16*c.want+7)),
 					"nv.gpu.driver_version": attribute.StringValue("535.104.05"),
 				}

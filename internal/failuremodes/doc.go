@@ -105,8 +105,8 @@
 //
 //	B  Delivery
 //	FB1  metrics above the size limit
-//	FB2  instruments taken before the set-up
-//	FB3  a signal without a destination
+//	FB2  instruments taken before the set-up           TestFieldB2WhatIsKeptRecordsIntoTheActiveSetUp; every kind of instrument: TestEveryInstrumentFollowsTheSetUp (internal/globals)
+//	FB3  a signal without a destination                TestFieldB3…
 //	FB4  a receiver without metrics
 //	FB5  hints and certificates in every mode
 //	FB6  a loss without a cause
@@ -140,7 +140,7 @@
 //	FD11 keep-alive lines of a stream   TestFieldD11KeepAliveIsNoToken (gym)
 //
 //	E  Processes and signals
-//	FE1  signals ignored at start
+//	FE1  signals ignored at start                      TestFieldE1IgnoredSignalsStayIgnored
 //	FE2  a main thread that has ended
 //	FE3  process ids used again
 package failuremodes

@@ -235,7 +235,7 @@ func TestNothingOfASpanIsKept(t *testing.T) {
 		t.Errorf("lost %d of 4, want 2: %v", Lost(err, 4), err)
 	}
 	for range 4 {
-		deadline := time.After(10 * time.Second)
+		deadline := time.After(30 * time.Second)
 		for collected := false; !collected; {
 			runtime.GC()
 			select {

@@ -200,7 +200,7 @@ func TestMetricSettings(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"": DefaultMetricInterval, "60000": time.Minute, "1": MinMetricInterval, "0": DefaultMetricInterval, "x": DefaultMetricInterval,
-		fmt.Sprint(math.MaxInt64): MaxMetricInterval,
+		fmt.Sprint(int64(math.MaxInt64)): MaxMetricInterval,
 	} {
 		d, warnings := MetricInterval(env(map[string]string{"OTEL_METRIC_EXPORT_INTERVAL": text}))
 		if d != want || (text != "" && text != "60000") != (len(warnings) == 1) {
