@@ -59,6 +59,7 @@ func installGlobals(decision *bool, p *pipeline) {
 		log().Info("lens: the program's own tracer provider stays the global one; WithGlobalProvider(true) replaces it")
 	}
 }
+
 // globalPropagator is the global one when the program or a set-up has installed one,
 // else W3C trace context and baggage: OTel's own default carries nothing.
 func globalPropagator() propagation.TextMapPropagator {
