@@ -79,7 +79,7 @@ func (c *call) end(err error, opts ...trace.SpanEndOption) {
 	span := c.panics.Span
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) &&
 		!errors.Is(c.request.Context().Err(), context.Canceled) {
-		text := scrub(err.Error(), c.request.URL)
+		text := errorText(err, c.request.URL)
 		span.AddEvent("exception", trace.WithAttributes(
 			semconv.ExceptionType(errorType(err)), semconv.ExceptionMessage(text)))
 		span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))

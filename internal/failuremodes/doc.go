@@ -132,7 +132,7 @@
 //	FD3  what a handler leaves on a request TestFieldD3… (lenshttp, gym)
 //	FD4  cancelled without Close        TestFieldD4… (gym/connpool)
 //	FD5  an error body that stalls      TestFieldD5… (lenshttp)
-//	FD6  secrets in error text
+//	FD6  secrets in error text          TestFieldD6SecretsInErrors, FuzzCleanURL (lenshttp)
 //	FD7  series per Host header         TestFieldD7OneSeriesForAnyHost (lenshttp)
 //	FD8  headers with many values       TestFieldD8ManyValuedHeaders, TestW3CTraceparent, TestW3CTracestate (lenshttp)
 //	FD9  cancellation in any form
