@@ -77,7 +77,7 @@ func (c *call) end(err error, opts ...trace.SpanEndOption) {
 	span := c.panics.Span
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) &&
 		!errors.Is(c.request.Context().Err(), context.Canceled) {
-		text := scrub(err.Error(), c.request.URL)
+		text := scrub(fmt.Sprint(err), c.request.URL) // fmt survives the error of a transport that is a typed nil
 		span.AddEvent("exception", trace.WithAttributes(
 			semconv.ExceptionType(errorType(err)), semconv.ExceptionMessage(text)))
 		span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))

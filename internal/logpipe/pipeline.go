@@ -7,12 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/logpipe/reentry"
+	"github.com/nemo-lens/lens/internal/logpipe/safelog"
 	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/queue"
 )
@@ -43,7 +45,7 @@ type Settings struct {
 // Pipeline is the way of a log record from its emission to the exporter. Every
 // method is safe for concurrent use.
 type Pipeline struct {
-	Provider   *sdklog.LoggerProvider
+	Provider   LoggerProvider
 	exporter   sdklog.Exporter // nil without one, as the queue then is
 	queue      *queue.Queue[sdklog.Record]
 	others     []sdklog.Processor
@@ -52,6 +54,14 @@ type Pipeline struct {
 	rest       *queue.Ending // of what is besides the queue
 	suppressed atomic.Uint64
 	closed     atomic.Bool // the exporter is
+}
+
+// LoggerProvider is the SDK's with loggers that do not panic.
+type LoggerProvider struct{ *sdklog.LoggerProvider }
+
+// Logger implements log.LoggerProvider.
+func (p LoggerProvider) Logger(name string, opts ...log.LoggerOption) log.Logger {
+	return safelog.Logger(p.LoggerProvider.Logger(name, opts...))
 }
 
 // Stats counts log records. Those that were suppressed are not among those given.
@@ -66,7 +76,7 @@ type Stats struct {
 // New builds the pipeline. It cannot fail. With an exporter it starts two
 // goroutines, which Shutdown ends, and otherwise none.
 func New(s Settings) *Pipeline {
-	p := &Pipeline{exporter: s.Exporter, log: s.Log, endpoint: s.Endpoint, others: s.Processors}
+	p := &Pipeline{exporter: s.Exporter, log: s.Log, endpoint: s.Endpoint, others: guarded(s.Processors, s.Log)}
 	p.rest = queue.NewEnding(late, nil)
 	opts := []sdklog.LoggerProviderOption{sdklog.WithResource(guard.CleanResource(s.Resource))}
 	if s.Exporter != nil {
@@ -84,10 +94,10 @@ func New(s Settings) *Pipeline {
 		p.queue = queue.New(s.Batch, p.export)
 		opts = append(opts, sdklog.WithProcessor(processor{p}))
 	}
-	for _, sp := range s.Processors {
+	for _, sp := range p.others {
 		opts = append(opts, sdklog.WithProcessor(sp))
 	}
-	p.Provider = sdklog.NewLoggerProvider(opts...)
+	p.Provider = LoggerProvider{sdklog.NewLoggerProvider(opts...)}
 	return p
 }
 
@@ -109,8 +119,7 @@ func (p *Pipeline) ForceFlush(ctx context.Context) error {
 		err = processor{p}.ForceFlush(ctx)
 	}
 	for _, sp := range p.others {
-		e, _ := outcome.Call(ctx, fmt.Sprintf("ForceFlush of the log processor %T", sp), func() error { return sp.ForceFlush(ctx) })
-		err = errors.Join(err, e)
+		err = errors.Join(err, sp.ForceFlush(ctx))
 	}
 	return err
 }
