@@ -8,7 +8,7 @@
 //   - A batch is split so that each request stays below a size; what a server still
 //     calls too large is halved and sent again, down to single spans.
 //   - A panic in the exporter is an error.
-//   - Whatever is lost is counted: see [LossError] and [Lost].
+//   - Whatever is lost is counted, in an outcome.LossError.
 //
 // Valid spans pass through untouched and without an allocation. Nothing of a span
 // is kept after ExportSpans has returned, and the caller's spans and slices are

@@ -12,6 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 const (
@@ -50,7 +51,7 @@ type Options struct {
 //
 // ExportSpans sends one or several requests, one after the other; ctx bounds them
 // all, and when it is done the spans not yet sent are lost. It returns nil when
-// everything was delivered and a *[LossError] otherwise, or when the receiver
+// everything was delivered and a *[outcome.LossError] otherwise, or when the receiver
 // added a warning to a full success (LostSpans is then 0).
 //
 // A nil exp, also one with a type, is accepted: its spans are lost and counted.
@@ -142,7 +143,8 @@ type batch struct {
 	total int
 	done  int // spans sent or given up
 	lost  int
-	loss  *LossError
+	why   outcome.Reasons
+	said  bool // there is something to return
 }
 
 // group is what a request holds once for all spans with the same.
@@ -245,22 +247,19 @@ func (b *batch) send(spans []sdktrace.ReadOnlySpan) {
 	}
 	b.done += len(spans)
 	if err != nil {
-		b.fail(Lost(err, len(spans)), err)
+		b.fail(outcome.Lost(err, len(spans)), err)
 	}
 }
 
 func (b *batch) fail(lost int, cause error) {
 	b.lost += lost
-	if b.loss == nil {
-		b.loss = &LossError{total: b.total}
-	}
-	b.loss.add(cause)
+	b.why.Add(cause)
+	b.said = true
 }
 
 func (b *batch) result() error {
-	if b.loss == nil {
+	if !b.said {
 		return nil
 	}
-	b.loss.lost = b.lost
-	return b.loss
+	return &outcome.LossError{What: "spans", Failed: uint64(b.lost), Of: uint64(b.total), Cause: b.why.Err()}
 }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // lostIn exports and returns the number of spans the error admits to.
@@ -69,7 +70,7 @@ func TestOneOversizeSpanIsTheOnlyLoss(t *testing.T) {
 		in[at].Attributes = append(in[at].Attributes, attribute.String("big", strings.Repeat("x", 5<<20)))
 		var got taking
 		lost, err := lostIn(t, New(&got, Options{TextLimit: -1}), t.Context(), in.Snapshots())
-		if lost != 1 || got.spans != 499 || err == nil || !strings.Contains(err.Error(), `1 of 500 spans lost: lens: span "giant" takes`) {
+		if lost != 1 || got.spans != 499 || err == nil || !strings.Contains(err.Error(), `1 of 500 spans lost: span "giant" takes`) {
 			t.Errorf("at %d: lost %d (%v), %d delivered", at, lost, err, got.spans)
 		}
 		got = taking{}
@@ -231,8 +232,8 @@ func TestNothingOfASpanIsKept(t *testing.T) {
 		}
 		return exp.ExportSpans(t.Context(), spans)
 	}()
-	if Lost(err, 4) != 2 {
-		t.Errorf("lost %d of 4, want 2: %v", Lost(err, 4), err)
+	if outcome.Lost(err, 4) != 2 {
+		t.Errorf("lost %d of 4, want 2: %v", outcome.Lost(err, 4), err)
 	}
 	for range 4 {
 		deadline := time.After(30 * time.Second)
