@@ -31,7 +31,7 @@ cross:
 	GOOS=windows $(GO) vet ./...
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/batch ./internal/openspans \
+	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/queue ./internal/openspans \
 		./instruments ./lenshttp ./lenslog ./gym/...
 
 fuzz:

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/batch"
+	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
 	"github.com/nemo-lens/lens/internal/guard"
@@ -121,11 +121,11 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	limits, more := otelenv.ParseSpanLimits(p.env)
 	s.Limits, warnings = limits, append(warnings, more...)
-	queue, more := otelenv.ParseBatch(p.env)
+	sizes, more := otelenv.ParseBatch(p.env)
 	warn(append(warnings, more...))
-	s.Batch = batch.Config{
-		QueueSize: first(p.cfg.QueueSize, queue.MaxQueueSize), BatchSize: first(p.cfg.BatchSize, queue.MaxExportBatchSize),
-		Delay: first(p.cfg.BatchDelay, queue.ScheduleDelay), ExportTimeout: queue.ExportTimeout,
+	s.Batch = queue.Config{
+		QueueSize: first(p.cfg.QueueSize, sizes.MaxQueueSize), BatchSize: first(p.cfg.BatchSize, sizes.MaxExportBatchSize),
+		Delay: first(p.cfg.BatchDelay, sizes.ScheduleDelay), ExportTimeout: sizes.ExportTimeout,
 		MaxWait: p.cfg.QueueWait, Block: p.cfg.BlockOnFullQueue,
 	}
 	p.traces = s
@@ -195,11 +195,11 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 }
 
 func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
-	queue, warnings := otelenv.ParseLogBatch(p.env)
+	sizes, warnings := otelenv.ParseLogBatch(p.env)
 	warn(warnings)
-	s := &logpipe.Settings{Log: log(), Resource: res, Batch: logpipe.Config{
-		QueueSize: queue.MaxQueueSize, BatchSize: queue.MaxExportBatchSize,
-		Delay: queue.ScheduleDelay, ExportTimeout: queue.ExportTimeout, Block: p.cfg.BlockOnFullQueue,
+	s := &logpipe.Settings{Log: log(), Resource: res, Batch: queue.Config{
+		QueueSize: sizes.MaxQueueSize, BatchSize: sizes.MaxExportBatchSize,
+		Delay: sizes.ScheduleDelay, ExportTimeout: sizes.ExportTimeout, Block: p.cfg.BlockOnFullQueue,
 	}}
 	p.logs = s
 	if p.ownPlaceForSpans(otelenv.Logs) {

@@ -30,7 +30,7 @@ func (h *TelemetryHandle) Stats() (s Stats) {
 		// One snapshot of the queue; what started is read after it, so that a
 		// span never ends before it starts.
 		c := p.Counts()
-		s.Ended, s.Exported, s.Dropped, s.Failed, s.Queued = c.Ended, c.Exported, c.Dropped, c.Failed, c.Queued
+		s.Ended, s.Exported, s.Dropped, s.Failed, s.Queued = c.Given, c.Exported, c.Dropped, c.Failed, c.Queued
 		if !p.HasQueue() {
 			s.Ended = p.Open.Ended()
 		}

@@ -19,11 +19,11 @@
 //	A10  collector gone first           TestA10CollectorGoesFirst
 //
 //	B  Loss while running
-//	B1   silent overflow                TestB1…; the queue by itself: TestAccounting (internal/batch)
+//	B1   silent overflow                TestB1…; the queue by itself: TestAccounting (internal/queue)
 //	B2   invalid UTF-8                  TestB2InvalidUTF8CostsNoSpan; each place alone, and no allocation: TestEachPlaceAlone, TestValidSpansAreFree (internal/guard)
 //	B3   size limit by count            TestB3LargeBatchesArrive
 //	B4   telemetry crash                TestB4BadExportersCostTheirSpansOnly, TestB4BadLoggersCostTheirLines, TestB4BadProcessorsCostNothingOfTheProgram
-//	B5   dead collector                 TestB5DeadCollector; the cost of an end: TestDeadCollectorCostsNoTime (internal/batch)
+//	B5   dead collector                 TestB5DeadCollector; the cost of an end: TestDeadCollectorCostsNoTime (internal/queue)
 //	B6   silent truncation              TestB6ManyAttributes
 //	B7   unbounded values               TestB7HugeTextIsCut
 //	B8   not a number                   TestB8NumbersThatAreNotFinite; metrics and logs: TestNotFiniteMetrics, TestNotFiniteLogs (internal/console)

@@ -113,7 +113,7 @@ func wantStats(t *testing.T, p *Pipeline, want Stats) {
 
 func checkSum(t *testing.T, s Stats) {
 	t.Helper()
-	if s.Emitted != s.Exported+s.Dropped+s.Failed+s.Queued {
+	if s.Given != s.Exported+s.Dropped+s.Failed+s.Queued {
 		t.Errorf("does not add up: %+v", s)
 	}
 }

@@ -1,4 +1,4 @@
-package batch
+package queue
 
 import (
 	"context"
@@ -6,23 +6,22 @@ import (
 	"testing"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var (
-	sampled   = span("sampled", trace.FlagsSampled)
-	unsampled = span("unsampled", 0)
-)
+// item is what the tests queue.
+type item = *int
 
-func span(name string, flags trace.TraceFlags) sdktrace.ReadOnlySpan {
-	return tracetest.SpanStub{Name: name, SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: flags,
-	})}.Snapshot()
+var one item = new(int)
+
+// start is New with the exporter's both methods.
+func start(e *exporter, cfg Config) *Queue[item] {
+	cfg.What, cfg.Close = "spans", e.Shutdown
+	return New(cfg, e.Export)
 }
 
 // exporter records the calls and does in them what the test wants.
@@ -35,17 +34,17 @@ type exporter struct {
 	downs   int
 }
 
-func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (e *exporter) Export(ctx context.Context, items []item) error {
 	e.mu.Lock()
-	e.batches = append(e.batches, len(spans))
+	e.batches = append(e.batches, len(items))
 	e.mu.Unlock()
-	for _, s := range spans {
+	for _, s := range items {
 		if s == nil {
-			panic("nil span in a batch")
+			panic("nil item in a batch")
 		}
 	}
 	if e.do != nil {
-		return e.do(ctx, len(spans))
+		return e.do(ctx, len(items))
 	}
 	return nil
 }
@@ -72,13 +71,13 @@ func (e *exporter) shutdowns() int {
 	return e.downs
 }
 
-func end(p *Processor, n int) {
+func put(p *Queue[item], n int) {
 	for range n {
-		p.OnEnd(sampled)
+		p.Put(one)
 	}
 }
 
-func wantStats(t *testing.T, p *Processor, want Stats) {
+func wantStats(t *testing.T, p *Queue[item], want Stats) {
 	t.Helper()
 	if got := p.Stats(); got != want {
 		t.Errorf("stats %+v, want %+v", got, want)
@@ -87,10 +86,13 @@ func wantStats(t *testing.T, p *Processor, want Stats) {
 
 func checkSum(t *testing.T, s Stats) {
 	t.Helper()
-	if s.Ended != s.Exported+s.Dropped+s.Failed+s.Queued {
+	if s.Given != s.Exported+s.Dropped+s.Failed+s.Queued {
 		t.Errorf("does not add up: %+v", s)
 	}
 }
+
+// LossError is short for what every test asks for.
+type LossError = outcome.LossError
 
 // lossError is an exporter's exact word on its loss.
 type lossError int

@@ -1,4 +1,4 @@
-package batch
+package queue
 
 import (
 	"context"
@@ -10,17 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
-
-type typedNil struct{ n int }
-
-func (e *typedNil) ExportSpans(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
-	e.n += len(spans)
-	return nil
-}
-func (e *typedNil) Shutdown(context.Context) error { e.n = 0; return nil }
 
 // What an exporter can do, and what it costs: 10 spans that fail, and then 5 that
 // succeed if the exporter ever does.
@@ -39,39 +29,38 @@ func TestExporterFailures(t *testing.T) {
 		return e
 	}
 	for name, c := range map[string]struct {
-		exp    sdktrace.SpanExporter
+		exp    *exporter
 		failed uint64
 		is     error
 		text   string
 	}{
-		"error":        {first(func(context.Context, int) error { return boom }), 10, boom, "10 of 15 spans lost: 10 not exported (boom)"},
-		"exact":        {first(func(context.Context, int) error { return lossError(3) }), 3, lossError(3), "3 of 15 spans lost: 3 not exported (partly refused)"},
-		"exact, deep":  {first(func(context.Context, int) error { return fmt.Errorf("x: %w", lossError(3)) }), 3, lossError(3), "3 not exported"},
+		"error":        {first(func(context.Context, int) error { return boom }), 10, boom, "10 of 15 spans lost: boom"},
+		"exact":        {first(func(context.Context, int) error { return lossError(3) }), 3, lossError(3), "3 of 15 spans lost: partly refused"},
+		"exact, deep":  {first(func(context.Context, int) error { return fmt.Errorf("x: %w", lossError(3)) }), 3, lossError(3), "3 of 15 spans lost: x: partly refused"},
 		"too much":     {first(func(context.Context, int) error { return lossError(1000) }), 10, nil, "10 of 15"},
 		"negative":     {first(func(context.Context, int) error { return lossError(-1) }), 0, nil, ""},
 		"a warning":    {first(func(context.Context, int) error { return lossError(0) }), 0, nil, ""},
-		"panic":        {first(func(context.Context, int) error { panic("oh no") }), 10, nil, "panicked in ExportSpans: oh no"},
-		"panic, error": {first(func(context.Context, int) error { panic(boom) }), 10, boom, "panicked in ExportSpans: boom"},
-		"Goexit":       {first(func(context.Context, int) error { runtime.Goexit(); return nil }), 10, nil, "runtime.Goexit in ExportSpans"},
+		"panic":        {first(func(context.Context, int) error { panic("oh no") }), 10, nil, "panicked: oh no"},
+		"panic, error": {first(func(context.Context, int) error { panic(boom) }), 10, boom, "panicked: boom"},
+		"Goexit":       {first(func(context.Context, int) error { runtime.Goexit(); return nil }), 10, nil, "called runtime.Goexit"},
 		"nil error of a type": {first(func(context.Context, int) error {
 			var e *pointerError
 			return e
 		}), 10, nil, "10 of 15"},
 		"time-out": {first(func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }), 10, context.DeadlineExceeded, "context deadline exceeded"},
 		"secret":   {first(func(context.Context, int) error { return errors.New("post https://me:hunter2@host/: refused") }), 10, nil, "refused"},
-		"nil":      {nil, 15, nil, "the span exporter is nil"},
-		"typed nil": {(*typedNil)(nil), 15, nil,
-			"panicked in ExportSpans: runtime error: invalid memory address or nil pointer dereference"},
+		"typed nil": {(*exporter)(nil), 15, nil,
+			"the exporter of spans panicked: runtime error: invalid memory address or nil pointer dereference"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				p := New(c.exp, Config{BatchSize: 10})
-				end(p, 10)
+				p := start(c.exp, Config{BatchSize: 10})
+				put(p, 10)
 				advance(time.Minute)
-				end(p, 5)
+				put(p, 5)
 				advance(time.Minute)
-				wantStats(t, p, Stats{Ended: 15, Exported: 15 - c.failed, Failed: c.failed})
+				wantStats(t, p, Stats{Given: 15, Exported: 15 - c.failed, Failed: c.failed})
 				err := p.Shutdown(t.Context())
 				if c.failed == 0 {
 					if err != nil {
@@ -89,8 +78,8 @@ func TestExporterFailures(t *testing.T) {
 				if !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
 					t.Errorf("error %q, want it to have %q", err, c.text)
 				}
-				if p.Cause() == nil {
-					t.Error("no cause")
+				if (loss.Cause == nil) != (c.failed == 0) {
+					t.Errorf("cause %v", loss.Cause)
 				}
 			})
 		})
@@ -113,8 +102,8 @@ func TestExporterShutdownFails(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &exporter{doDown: down}
-			p := New(e, Config{})
-			end(p, 3)
+			p := start(e, Config{})
+			put(p, 3)
 			err := p.Shutdown(t.Context())
 			if err == nil || (name != "Goexit" && !errors.Is(err, boom)) {
 				t.Errorf("%s: error %v", name, err)
@@ -122,7 +111,7 @@ func TestExporterShutdownFails(t *testing.T) {
 			if again := p.Shutdown(t.Context()); again != err || e.shutdowns() != 1 {
 				t.Errorf("%s: then error %v after %d calls", name, again, e.shutdowns())
 			}
-			wantStats(t, p, Stats{Ended: 3, Exported: 3})
+			wantStats(t, p, Stats{Given: 3, Exported: 3})
 		})
 	}
 }
@@ -131,35 +120,34 @@ func TestOnLoss(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		var all []Stats
-		calls := func() []Stats {
+		var all []*LossError
+		calls := func() []*LossError {
 			mu.Lock()
 			defer mu.Unlock()
 			return all
 		}
-		var p *Processor
+		var p *Queue[item]
 		e, next := hold()
-		p = New(e, Config{QueueSize: 10, BatchSize: 5, MaxWait: -1, OnLoss: func(s Stats) {
+		p = start(e, Config{QueueSize: 10, BatchSize: 5, MaxWait: -1, Endpoint: "X", OnLoss: func(s *LossError) {
 			mu.Lock()
 			all = append(all, s)
 			mu.Unlock()
-			p.Stats()          // no lock is held
-			p.OnEnd(unsampled) // and the program may trace in it
+			p.Stats() // no lock is held
 			panic("and panic")
 		}})
-		end(p, 5)
+		put(p, 5)
 		synctest.Wait()
-		end(p, 10)
+		put(p, 10)
 		synctest.Wait()
 		if len(calls()) != 0 {
 			t.Errorf("called without a loss: %+v", calls())
 		}
-		end(p, 100) // while the exporter is stuck
+		put(p, 100) // while the exporter is stuck
 		synctest.Wait()
 		if len(calls()) != 1 || calls()[0].Dropped == 0 {
 			t.Fatalf("calls %+v, want one, at once", calls())
 		}
-		end(p, 100)
+		put(p, 100)
 		synctest.Wait()
 		if len(calls()) != 1 {
 			t.Errorf("%d calls at once, want one a second", len(calls()))
@@ -175,7 +163,7 @@ func TestOnLoss(t *testing.T) {
 		}
 		next <- errors.New("refused")
 		synctest.Wait()
-		if len(calls()) != 3 || calls()[2].Failed != 5 {
+		if len(calls()) != 3 || calls()[2].Failed != 5 || calls()[2].Error() != fmt.Sprintf("lens: %d of %d spans lost on the way to X: %d dropped because the queue was full, 5 not exported (refused)", 5+calls()[2].Dropped, 5+calls()[2].Dropped, calls()[2].Dropped) {
 			t.Errorf("calls %+v, want one for a failed export", calls())
 		}
 		close(next)

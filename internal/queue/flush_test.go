@@ -1,4 +1,4 @@
-package batch
+package queue
 
 import (
 	"context"
@@ -14,41 +14,41 @@ func TestForceFlush(t *testing.T) {
 		var fail error
 		e := &exporter{}
 		e.do = func(context.Context, int) error { advance(time.Second); return fail }
-		p := New(e, Config{BatchSize: 10, Delay: time.Hour})
-		if err := p.ForceFlush(t.Context()); err != nil {
+		p := start(e, Config{BatchSize: 10, Delay: time.Hour})
+		if err := p.Flush(t.Context()); err != nil {
 			t.Errorf("nothing to flush: %v", err)
 		}
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := p.ForceFlush(dead); err != nil {
+		if err := p.Flush(dead); err != nil {
 			t.Errorf("nothing to flush, no time: %v", err)
 		}
-		end(p, 25)
+		put(p, 25)
 		began := time.Now()
-		if err := p.ForceFlush(t.Context()); err != nil {
+		if err := p.Flush(t.Context()); err != nil {
 			t.Error(err)
 		}
-		wantStats(t, p, Stats{Ended: 25, Exported: 25})
+		wantStats(t, p, Stats{Given: 25, Exported: 25})
 		if d := time.Since(began); d != 3*time.Second {
 			t.Errorf("took %v, want three batches of a second", d)
 		}
 
 		// Every loss is reported once, with its reason.
 		fail = errors.New("refused")
-		end(p, 4)
-		err := p.ForceFlush(t.Context())
+		put(p, 4)
+		err := p.Flush(t.Context())
 		var loss *LossError
 		if !errors.As(err, &loss) || loss.Failed != 4 || loss.Of != 4 || !errors.Is(err, fail) {
 			t.Errorf("error %v", err)
 		}
-		if err := p.ForceFlush(t.Context()); err != nil {
+		if err := p.Flush(t.Context()); err != nil {
 			t.Errorf("reported again: %v", err)
 		}
 		// But both of two callers at the same time hear of it.
-		end(p, 3)
+		put(p, 3)
 		got := make(chan error, 2)
 		for range 2 {
-			go func() { got <- p.ForceFlush(t.Context()) }()
+			go func() { got <- p.Flush(t.Context()) }()
 		}
 		for range 2 {
 			if err := <-got; !errors.As(err, &loss) || loss.Failed != 3 {
@@ -57,16 +57,16 @@ func TestForceFlush(t *testing.T) {
 		}
 		// Shutdown speaks of the whole run.
 		fail = nil
-		end(p, 1)
+		put(p, 1)
 		if err := p.Shutdown(t.Context()); !errors.As(err, &loss) || loss.Failed != 7 || loss.Of != 33 {
 			t.Errorf("error %v", err)
 		}
-		if err := p.ForceFlush(t.Context()); err != nil {
+		if err := p.Flush(t.Context()); err != nil {
 			t.Errorf("reported after shutdown: %v", err)
 		}
-		end(p, 2)
-		if err := p.ForceFlush(t.Context()); !errors.As(err, &loss) || loss.Dropped != 2 ||
-			err.Error() != "lens: 2 of 2 spans lost: 2 dropped because they ended after shutdown" {
+		put(p, 2)
+		if err := p.Flush(t.Context()); !errors.As(err, &loss) || loss.Dropped != 2 ||
+			err.Error() != "lens: 2 of 2 spans lost: dropped because they came after shutdown" {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -76,15 +76,15 @@ func TestForceFlushOutOfTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, next := hold()
-		p := New(e, Config{BatchSize: 10, Delay: time.Hour})
-		end(p, 14)
+		p := start(e, Config{BatchSize: 10, Delay: time.Hour})
+		put(p, 14)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := p.ForceFlush(ctx)
+		err := p.Flush(ctx)
 		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != "lens: flush: 14 spans not exported yet: context deadline exceeded" {
 			t.Errorf("error %v", err)
 		}
-		wantStats(t, p, Stats{Ended: 14, Queued: 14})
+		wantStats(t, p, Stats{Given: 14, Queued: 14})
 		p.mu.Lock()
 		if len(p.flushers) != 0 {
 			t.Error("the flush is still remembered")
@@ -95,13 +95,13 @@ func TestForceFlushOutOfTime(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		go func() { next <- errors.New("refused") }()
-		err = p.ForceFlush(short)
+		err = p.Flush(short)
 		var loss *LossError
 		if !errors.As(err, &loss) || loss.Failed != 10 || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 		close(next)
-		if err := p.ForceFlush(t.Context()); err != nil {
+		if err := p.Flush(t.Context()); err != nil {
 			t.Error(err)
 		}
 		_ = p.Shutdown(t.Context())
@@ -113,10 +113,10 @@ func TestForceFlushDuringShutdown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &exporter{do: func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }}
-		p := New(e, Config{BatchSize: 10})
-		end(p, 30)
+		p := start(e, Config{BatchSize: 10})
+		put(p, 30)
 		flushed := make(chan error)
-		go func() { flushed <- p.ForceFlush(context.Background()) }()
+		go func() { flushed <- p.Flush(context.Background()) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -1,4 +1,4 @@
-package ending
+package queue
 
 import (
 	"context"
@@ -9,11 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func verdict(timeUp error, final bool) error {
 	return fmt.Errorf("verdict, final %v: %w", final, timeUp)
@@ -23,7 +19,7 @@ func TestOneWorkForAll(t *testing.T) {
 	t.Parallel()
 	failed := errors.New("failed")
 	runs := 0
-	s := New(verdict, nil)
+	s := NewEnding(verdict, nil)
 	var wg sync.WaitGroup
 	for range 10 {
 		wg.Go(func() {
@@ -45,7 +41,7 @@ func TestBadWork(t *testing.T) {
 		"panicked: odd": func(context.Context) error { panic("odd") },
 		"Goexit":        func(context.Context) error { runtime.Goexit(); return nil },
 	} {
-		if err := New(verdict, nil).Wait(t.Context(), work); err == nil || !strings.Contains(err.Error(), want) {
+		if err := NewEnding(verdict, nil).Wait(t.Context(), work); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -55,7 +51,7 @@ func TestBadWork(t *testing.T) {
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	s := New(verdict, nil)
+	s := NewEnding(verdict, nil)
 	work := func(context.Context) error { <-release; return nil }
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -75,7 +71,7 @@ func TestTakeOver(t *testing.T) {
 
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
-	s := New(verdict, nil)
+	s := NewEnding(verdict, nil)
 	ended := make(chan struct{})
 	work := func(ctx context.Context) error {
 		defer close(ended)
@@ -104,7 +100,7 @@ func TestReady(t *testing.T) {
 	never, already := make(chan struct{}), make(chan struct{})
 	close(already)
 	for want, ready := range map[string]chan struct{}{"unknown": never, "known": already} {
-		s := New(func(error, bool) error {
+		s := NewEnding(func(error, bool) error {
 			select {
 			case <-ready:
 				return errors.New("known")

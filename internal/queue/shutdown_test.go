@@ -1,4 +1,4 @@
-package batch
+package queue
 
 import (
 	"context"
@@ -32,8 +32,8 @@ func TestShutdownIsShared(t *testing.T) {
 			}
 			return nil
 		}
-		p := New(e, Config{BatchSize: 10})
-		end(p, 25)
+		p := start(e, Config{BatchSize: 10})
+		put(p, 25)
 		began := time.Now()
 		var wg sync.WaitGroup
 		results := make([]error, 20)
@@ -52,18 +52,18 @@ func TestShutdownIsShared(t *testing.T) {
 				t.Errorf("caller %d: %v, the first: %v", i, err, results[0])
 			}
 		}
-		wantStats(t, p, Stats{Ended: 25, Exported: 20, Failed: 5})
+		wantStats(t, p, Stats{Given: 25, Exported: 20, Failed: 5})
 		if e.shutdowns() != 1 {
 			t.Errorf("the exporter was shut down %d times", e.shutdowns())
 		}
-		end(p, 3)
-		wantStats(t, p, Stats{Ended: 28, Exported: 20, Failed: 5, Dropped: 3})
+		put(p, 3)
+		wantStats(t, p, Stats{Given: 28, Exported: 20, Failed: 5, Dropped: 3})
 	})
 }
 
 func TestShutdownOfNothing(t *testing.T) {
 	t.Parallel()
-	p := New(&exporter{}, Config{})
+	p := start(&exporter{}, Config{})
 	for range 2 {
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
@@ -79,8 +79,8 @@ func TestShutdownTakenOver(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &exporter{do: func(context.Context, int) error { advance(500 * time.Millisecond); return nil }}
-			p := New(e, Config{BatchSize: 10})
-			end(p, 15)
+			p := start(e, Config{BatchSize: 10})
+			put(p, 15)
 			second := make(chan error, 1)
 			takeOver := func() { second <- p.Shutdown(within(t, 2*time.Second)) }
 			if before {
@@ -99,9 +99,9 @@ func TestShutdownTakenOver(t *testing.T) {
 				t.Errorf("the first returned after %v", d)
 			}
 			if before {
-				wantStats(t, p, Stats{Ended: 15, Queued: 15})
+				wantStats(t, p, Stats{Given: 15, Queued: 15})
 			} else {
-				wantStats(t, p, Stats{Ended: 15, Dropped: 5, Failed: 10})
+				wantStats(t, p, Stats{Given: 15, Dropped: 5, Failed: 10})
 				takeOver()
 			}
 			if err := <-second; err != nil {
@@ -110,7 +110,7 @@ func TestShutdownTakenOver(t *testing.T) {
 			if d := time.Since(began); d != time.Second {
 				t.Errorf("the second returned after %v, want two batches", d)
 			}
-			wantStats(t, p, Stats{Ended: 15, Exported: 15})
+			wantStats(t, p, Stats{Given: 15, Exported: 15})
 			if err := p.Shutdown(t.Context()); err != nil {
 				t.Errorf("the third: %v", err)
 			}
@@ -124,8 +124,8 @@ func TestShutdownOutOfTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &exporter{do: func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }}
-		p := New(e, Config{BatchSize: 10, ExportTimeout: time.Hour})
-		end(p, 2048)
+		p := start(e, Config{BatchSize: 10, ExportTimeout: time.Hour})
+		put(p, 2048)
 		synctest.Wait()
 		began := time.Now()
 		err := p.Shutdown(within(t, time.Second))
@@ -136,10 +136,10 @@ func TestShutdownOutOfTime(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v\nwant  %s", err, want)
 		}
-		wantStats(t, p, Stats{Ended: 2048, Dropped: 2038, Failed: 10})
-		advance(lingerTime)
+		wantStats(t, p, Stats{Given: 2048, Dropped: 2038, Failed: 10})
+		advance(linger)
 		synctest.Wait()
-		wantStats(t, p, Stats{Ended: 2048, Dropped: 2038, Failed: 10})
+		wantStats(t, p, Stats{Given: 2048, Dropped: 2038, Failed: 10})
 		if e.shutdowns() != 1 {
 			t.Errorf("the exporter was shut down %d times", e.shutdowns())
 		}
@@ -153,8 +153,8 @@ func TestShutdownWithoutTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, next := hold()
-		p := New(e, Config{BatchSize: 10})
-		end(p, 5)
+		p := start(e, Config{BatchSize: 10})
+		put(p, 5)
 		dead, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := p.Shutdown(dead); !errors.Is(err, context.Canceled) {
@@ -165,7 +165,7 @@ func TestShutdownWithoutTime(t *testing.T) {
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		wantStats(t, p, Stats{Ended: 5, Exported: 5})
+		wantStats(t, p, Stats{Given: 5, Exported: 5})
 	})
 }
 
@@ -176,14 +176,14 @@ func TestShutdownWithStuckExporter(t *testing.T) {
 	for name, late := range map[string]error{"success": nil, "failure": errors.New("late")} {
 		synctest.Test(t, func(t *testing.T) {
 			e, next := hold()
-			p := New(e, Config{BatchSize: 10})
-			end(p, 25)
+			p := start(e, Config{BatchSize: 10})
+			put(p, 25)
 			synctest.Wait()
 			if err := p.Shutdown(within(t, time.Second)); err == nil {
 				t.Error("no error")
 			}
 			advance(time.Minute)
-			want := Stats{Ended: 25, Dropped: 15, Failed: 10}
+			want := Stats{Given: 25, Dropped: 15, Failed: 10}
 			wantStats(t, p, want)
 			next <- late
 			synctest.Wait()
@@ -199,8 +199,8 @@ func TestExporterShutdownOutOfTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &exporter{doDown: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
-		p := New(e, Config{})
-		end(p, 5)
+		p := start(e, Config{})
+		put(p, 5)
 		err := p.Shutdown(within(t, time.Second))
 		if err == nil || !strings.Contains(err.Error(), "did not shut down in time") {
 			t.Errorf("error %v", err)
@@ -209,6 +209,6 @@ func TestExporterShutdownOutOfTime(t *testing.T) {
 		if again := p.Shutdown(t.Context()); again == nil || again.Error() != err.Error() {
 			t.Errorf("then error %v, first %v", again, err)
 		}
-		wantStats(t, p, Stats{Ended: 5, Exported: 5})
+		wantStats(t, p, Stats{Given: 5, Exported: 5})
 	})
 }

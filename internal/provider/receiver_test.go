@@ -1,4 +1,4 @@
-package batch
+package provider
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/nemo-lens/lens/internal/otlptest"
+	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 func overGRPC(tb testing.TB, addr string) sdktrace.SpanExporter {
@@ -39,7 +41,7 @@ func TestReceiverAgrees(t *testing.T) {
 		"HTTP": overHTTP(t, srv.HTTPAddr()),
 	} {
 		srv.Reset()
-		p := New(exp, Config{QueueSize: 2000, BatchSize: 100, Block: true, ExportTimeout: 5 * time.Second})
+		p := over(exp, queue.Config{QueueSize: 2000, BatchSize: 100, Block: true, ExportTimeout: 5 * time.Second})
 		inParallel(8, 4000, func() { p.OnEnd(sampled) })
 		if err := p.ForceFlush(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -53,7 +55,7 @@ func TestReceiverAgrees(t *testing.T) {
 		cancel()
 		srv.Restart(t)
 		end(p, 50)
-		_ = p.Shutdown(t.Context()) // the 50 are retried by gRPC, and lost by HTTP
+		_ = p.Queue.Shutdown(t.Context()) // the 50 are retried by gRPC, and lost by HTTP
 		s := p.Stats()
 		if got := srv.Count(otlptest.Traces); uint64(got) != s.Exported || s.Exported < 4050 || s.Queued != 0 {
 			t.Errorf("%s: the receiver has %d, stats %+v", name, got, s)
@@ -82,16 +84,16 @@ func TestShutdownWithoutCollector(t *testing.T) {
 	} {
 		for _, n := range []int{1, 2048} {
 			t.Run(name, func(t *testing.T) {
-				p := New(c.connect(t, c.addr), Config{})
+				p := over(c.connect(t, c.addr), queue.Config{})
 				end(p, n)
 				began := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
-				err := p.Shutdown(ctx)
+				err := p.Queue.Shutdown(ctx)
 				if d := time.Since(began); d > 5*time.Second { // of 10 to 30 s that an export takes
 					t.Errorf("returned after %v", d)
 				}
-				var loss *LossError
+				var loss *outcome.LossError
 				if !errors.As(err, &loss) || loss.Dropped+loss.Failed != uint64(n) || loss.Of != uint64(n) {
 					t.Errorf("error %v", err)
 				}
@@ -108,7 +110,7 @@ func TestShutdownWithoutCollector(t *testing.T) {
 // cores, over gRPC. The share that is lost wants to be 5 % or less.
 func BenchmarkBursts(b *testing.B) {
 	srv := otlptest.Start(b, otlptest.WithCountOnly())
-	p := New(overGRPC(b, srv.GRPCAddr()), Config{})
+	p := over(overGRPC(b, srv.GRPCAddr()), queue.Config{})
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))
 	tracer := tp.Tracer("bursts")
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -120,10 +122,10 @@ func BenchmarkBursts(b *testing.B) {
 		})
 		<-tick.C
 	}
-	_ = tp.Shutdown(context.Background())
+	_ = p.Queue.Shutdown(context.Background())
 	s := p.Stats()
 	if got := srv.Count(otlptest.Traces); uint64(got) != s.Exported {
 		b.Errorf("the receiver has %d, stats %+v", got, s)
 	}
-	b.ReportMetric(100*float64(s.Dropped+s.Failed)/float64(s.Ended), "%lost")
+	b.ReportMetric(100*float64(s.Dropped+s.Failed)/float64(s.Given), "%lost")
 }

@@ -1,9 +1,9 @@
-// Package ending lets any number of callers shut one thing down together.
-package ending
+package queue
 
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nemo-lens/lens/internal/outcome"
@@ -30,62 +30,58 @@ func Grace(ctx context.Context) (context.Context, context.CancelFunc) {
 // that no more time will be given: what is unfinished is lost for good.
 type Verdict func(timeUp error, final bool) error
 
-// Shared is one end for all callers. Every method is safe for concurrent use.
-type Shared struct {
+// Ending lets any number of callers shut one thing down together. Every method is safe for concurrent use.
+type Ending struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	verdict Verdict
 	ready   <-chan struct{}
 	done    chan struct{}
+	givenUp atomic.Bool // every caller's time was up before the work was done
 
 	mu      sync.Mutex
 	started bool
 	over    bool
 	callers int // waiting
-	givenUp bool
 	timeUp  error
 	timer   *time.Timer // of the linger time
 	result  error
 }
 
-// New returns an end that nobody has asked for yet. verdict must not wait. It is
+// NewEnding returns an end that nobody has asked for yet. verdict must not wait. It is
 // called when ready is closed, or 50 ms after the caller's time was up if that is
 // earlier; nil is always ready.
-func New(verdict Verdict, ready <-chan struct{}) *Shared {
+func NewEnding(verdict Verdict, ready <-chan struct{}) *Ending {
 	if ready == nil {
 		closed := make(chan struct{})
 		close(closed)
 		ready = closed
 	}
-	s := &Shared{verdict: verdict, ready: ready, done: make(chan struct{})}
+	s := &Ending{verdict: verdict, ready: ready, done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
 // Context is done when the end is: at the latest when no caller of Wait has been
 // left for 100 ms.
-func (s *Shared) Context() context.Context { return s.ctx }
+func (s *Ending) Context() context.Context { return s.ctx }
 
 // GivenUp reports whether every caller's time was up before the work was done.
-func (s *Shared) GivenUp() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.givenUp
-}
+func (s *Ending) GivenUp() bool { return s.givenUp.Load() }
 
 // Wait has the first caller's work done on a goroutine of its own, once, and returns
 // its result to every caller. A caller whose ctx is done earlier gets a verdict.
 // When the last one has got it the work goes on for 100 ms, in which a further
 // caller can take it over; then the verdict is everybody's result and the context of
 // the work is cancelled. A panic in work is an error.
-func (s *Shared) Wait(ctx context.Context, work func(ctx context.Context) error) error {
+func (s *Ending) Wait(ctx context.Context, work func(ctx context.Context) error) error {
 	s.mu.Lock()
 	if s.over {
 		defer s.mu.Unlock()
 		return s.result
 	}
 	s.callers++
-	s.givenUp = false
+	s.givenUp.Store(false)
 	if s.timer != nil {
 		s.timer.Stop()
 	}
@@ -114,13 +110,14 @@ func (s *Shared) Wait(ctx context.Context, work func(ctx context.Context) error)
 		return s.result
 	}
 	if s.callers == 0 {
-		s.givenUp, s.timeUp = true, ctx.Err()
+		s.givenUp.Store(true)
+		s.timeUp = ctx.Err()
 		s.timer = time.AfterFunc(linger, s.abandon)
 	}
 	return s.verdict(ctx.Err(), false)
 }
 
-func (s *Shared) run(work func(context.Context) error) {
+func (s *Ending) run(work func(context.Context) error) {
 	var err error
 	returned := false
 	defer func() {
@@ -133,23 +130,24 @@ func (s *Shared) run(work func(context.Context) error) {
 	returned = true
 }
 
-func (s *Shared) abandon() {
+func (s *Ending) abandon() {
 	s.mu.Lock()
-	abandoned := s.givenUp
+	abandoned := s.givenUp.Load()
 	s.mu.Unlock()
 	if abandoned {
 		s.end(func() error { return s.verdict(s.timeUp, true) })
 	}
 }
 
-func (s *Shared) end(result func() error) {
+func (s *Ending) end(result func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return
 	}
-	s.over, s.givenUp = true, false
+	s.over = true
 	s.result = result()
+	s.givenUp.Store(false)
 	if s.timer != nil {
 		s.timer.Stop()
 	}

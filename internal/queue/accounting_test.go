@@ -1,4 +1,4 @@
-package batch
+package queue
 
 import (
 	"context"
@@ -9,9 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"go.opentelemetry.io/otel/attribute"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // counter is an exporter that behaves in turns and keeps its own books.
@@ -23,22 +20,20 @@ type counter struct {
 	busy             atomic.Bool
 }
 
-func (c *counter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) (err error) {
+func (c *counter) export(ctx context.Context, items []item) (err error) {
 	if !c.busy.CompareAndSwap(false, true) {
 		panic("called by two goroutines")
 	}
-	lost := len(spans)
+	lost := len(items)
 	defer func() {
-		c.exported.Add(uint64(len(spans) - lost))
+		c.exported.Add(uint64(len(items) - lost))
 		c.failed.Add(uint64(lost))
 		c.busy.Store(false)
 	}()
 	c.calls++
-	lost, err = c.turn(ctx, c.calls, len(spans))
+	lost, err = c.turn(ctx, c.calls, len(items))
 	return err
 }
-
-func (c *counter) Shutdown(context.Context) error { return nil }
 
 var turns = map[string]func(ctx context.Context, call, n int) (int, error){
 	"takes all":   func(context.Context, int, int) (int, error) { return 0, nil },
@@ -66,7 +61,7 @@ var turns = map[string]func(ctx context.Context, call, n int) (int, error){
 }
 
 // watch checks each snapshot against the last until the test calls the result.
-func watch(t *testing.T, p *Processor, producers int) (stop func()) {
+func watch(t *testing.T, p *Queue[item], producers int) (stop func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -80,7 +75,7 @@ func watch(t *testing.T, p *Processor, producers int) (stop func()) {
 			case <-tick.C:
 			}
 			s := p.Stats()
-			if s.Ended != s.Exported+s.Dropped+s.Failed+s.Queued {
+			if s.Given != s.Exported+s.Dropped+s.Failed+s.Queued {
 				t.Errorf("does not add up: %+v", s)
 				return
 			}
@@ -88,7 +83,7 @@ func watch(t *testing.T, p *Processor, producers int) (stop func()) {
 				t.Errorf("more queued than allowed: %+v", s)
 				return
 			}
-			if s.Ended < last.Ended || s.Exported < last.Exported || s.Dropped < last.Dropped || s.Failed < last.Failed {
+			if s.Given < last.Given || s.Exported < last.Exported || s.Dropped < last.Dropped || s.Failed < last.Failed {
 				t.Errorf("went back from %+v to %+v", last, s)
 				return
 			}
@@ -115,24 +110,21 @@ func TestAccounting(t *testing.T) {
 					cfg.ExportTimeout = time.Minute
 				}
 				e := &counter{turn: turn}
-				p := New(e, cfg)
+				p := New(cfg, e.export)
 				stop := watch(t, p, producers)
 				var reported atomic.Uint64
 				var wg, flushes sync.WaitGroup
 				for range producers {
 					wg.Go(func() {
-						for i := range each {
-							p.OnEnd(sampled)
-							if i%100 == 0 {
-								p.OnEnd(unsampled)
-							}
+						for range each {
+							p.Put(one)
 						}
 					})
 				}
 				flushes.Go(func() {
 					for range 20 {
 						var loss *LossError
-						if err := p.ForceFlush(context.Background()); errors.As(err, &loss) {
+						if err := p.Flush(context.Background()); errors.As(err, &loss) {
 							reported.Add(loss.Dropped + loss.Failed)
 						}
 					}
@@ -140,7 +132,7 @@ func TestAccounting(t *testing.T) {
 				wg.Wait()
 				flushes.Wait()
 				var loss *LossError
-				if errors.As(p.ForceFlush(context.Background()), &loss) {
+				if errors.As(p.Flush(context.Background()), &loss) {
 					reported.Add(loss.Dropped + loss.Failed)
 				}
 				err := p.Shutdown(context.Background())
@@ -148,7 +140,7 @@ func TestAccounting(t *testing.T) {
 
 				s := p.Stats()
 				lost := s.Dropped + s.Failed
-				if s.Ended != producers*each || s.Exported != e.exported.Load() || s.Failed != e.failed.Load() || s.Queued != 0 {
+				if s.Given != producers*each || s.Exported != e.exported.Load() || s.Failed != e.failed.Load() || s.Queued != 0 {
 					t.Errorf("stats %+v, the exporter counted %d exported and %d failed", s, e.exported.Load(), e.failed.Load())
 				}
 				checkSum(t, s)
@@ -158,7 +150,7 @@ func TestAccounting(t *testing.T) {
 				if cfg.Block && s.Dropped != 0 {
 					t.Errorf("%d dropped in blocking mode", s.Dropped)
 				}
-				if got := errors.As(err, &loss); got != (lost > 0) || got && (loss.Dropped != s.Dropped || loss.Failed != s.Failed || loss.Of != s.Ended) {
+				if got := errors.As(err, &loss); got != (lost > 0) || got && (loss.Dropped != s.Dropped || loss.Failed != s.Failed || loss.Of != s.Given) {
 					t.Errorf("error %v, stats %+v", err, s)
 				}
 			})
@@ -174,22 +166,22 @@ func TestAccountingDuringShutdown(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/block=%v", name, block), func(t *testing.T) {
 				t.Parallel()
 				e := &counter{turn: turn}
-				p := New(e, Config{
+				p := New(Config{
 					QueueSize: 100, BatchSize: 10, Block: block,
-					ExportTimeout: 20 * time.Millisecond, OnLoss: func(Stats) {},
-				})
+					ExportTimeout: 20 * time.Millisecond, OnLoss: func(*LossError) {},
+				}, e.export)
 				var wg sync.WaitGroup
 				begun := make(chan struct{}, 8)
 				for range 8 {
 					wg.Go(func() {
 						for i := range 2000 {
-							p.OnEnd(sampled)
+							p.Put(one)
 							if i == 200 {
 								begun <- struct{}{}
 							}
 							if i%500 == 0 {
 								ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-								_ = p.ForceFlush(ctx)
+								_ = p.Flush(ctx)
 								cancel()
 							}
 						}
@@ -209,7 +201,7 @@ func TestAccountingDuringShutdown(t *testing.T) {
 					t.Errorf("first %v, then %v", first, second)
 				}
 				s := p.Stats()
-				if checkSum(t, s); s.Ended != 16_000 || s.Queued != 0 {
+				if checkSum(t, s); s.Given != 16_000 || s.Queued != 0 {
 					t.Errorf("stats %+v", s)
 				}
 				// What was abandoned inside the exporter counts as failed, whatever it says later.
@@ -220,54 +212,3 @@ func TestAccountingDuringShutdown(t *testing.T) {
 		}
 	}
 }
-
-// The whole of the SDK in front.
-func TestBehindTracerProvider(t *testing.T) {
-	t.Parallel()
-	var mu sync.Mutex
-	names := map[string]int{}
-	e := exportFunc(func(_ context.Context, spans []sdktrace.ReadOnlySpan) error {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, s := range spans {
-			names[s.Name()]++
-		}
-		return nil
-	})
-	p := New(e, Config{Block: true})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))
-	tracer := tp.Tracer("test")
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for j := range 500 {
-				_, s := tracer.Start(context.Background(), fmt.Sprint(i, " ", j))
-				s.SetAttributes(attribute.Int("j", j))
-				s.End()
-			}
-		})
-	}
-	wg.Wait()
-	if err := tp.ForceFlush(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := tp.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if len(names) != 4000 {
-		t.Errorf("%d different spans arrived, want 4000", len(names))
-	}
-	for n, times := range names {
-		if times != 1 {
-			t.Errorf("span %s arrived %d times", n, times)
-		}
-	}
-	wantStats(t, p, Stats{Ended: 4000, Exported: 4000})
-}
-
-type exportFunc func(context.Context, []sdktrace.ReadOnlySpan) error
-
-func (f exportFunc) ExportSpans(ctx context.Context, s []sdktrace.ReadOnlySpan) error {
-	return f(ctx, s)
-}
-func (exportFunc) Shutdown(context.Context) error { return nil }

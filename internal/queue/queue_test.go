@@ -1,4 +1,4 @@
-package batch
+package queue
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 func TestConfig(t *testing.T) {
@@ -27,8 +25,8 @@ func TestConfig(t *testing.T) {
 			Config{QueueSize: 100, BatchSize: 100, Delay: std.Delay, ExportTimeout: std.ExportTimeout, MaxWait: std.MaxWait},
 		},
 		"largest": {
-			Config{math.MaxInt, math.MaxInt, math.MaxInt64, math.MaxInt64, math.MaxInt64, true, nil},
-			Config{1 << 20, 1 << 16, math.MaxInt64, math.MaxInt64, math.MaxInt64, true, nil},
+			Config{QueueSize: math.MaxInt, BatchSize: math.MaxInt, Delay: math.MaxInt64, ExportTimeout: math.MaxInt64, MaxWait: math.MaxInt64, Block: true},
+			Config{QueueSize: 1 << 20, BatchSize: 1 << 16, Delay: math.MaxInt64, ExportTimeout: math.MaxInt64, MaxWait: math.MaxInt64, Block: true},
 		},
 	} {
 		got := c.in.normal()
@@ -38,12 +36,12 @@ func TestConfig(t *testing.T) {
 		}
 		// It works with it.
 		e := &exporter{}
-		p := New(e, c.in)
-		p.OnEnd(sampled)
+		p := start(e, c.in)
+		p.Put(one)
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		wantStats(t, p, Stats{Ended: 1, Exported: 1})
+		wantStats(t, p, Stats{Given: 1, Exported: 1})
 	}
 }
 
@@ -51,8 +49,8 @@ func TestBatching(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &exporter{}
-		p := New(e, Config{QueueSize: 100, BatchSize: 10, Delay: time.Minute})
-		end(p, 9)
+		p := start(e, Config{QueueSize: 100, BatchSize: 10, Delay: time.Minute})
+		put(p, 9)
 		synctest.Wait()
 		if c := e.calls(); len(c) != 0 {
 			t.Errorf("exported %v before the delay", c)
@@ -67,14 +65,13 @@ func TestBatching(t *testing.T) {
 			t.Errorf("exported %v after the delay, want [9]", c)
 		}
 		// Full batches do not wait, and the rest waits for more.
-		end(p, 25)
+		put(p, 25)
 		synctest.Wait()
 		if c := e.calls(); !slices.Equal(c, []int{9, 10, 10}) {
 			t.Errorf("exported %v, want the full batches", c)
 		}
-		wantStats(t, p, Stats{Ended: 34, Exported: 29, Queued: 5})
-		p.OnEnd(unsampled)
-		end(p, 5)
+		wantStats(t, p, Stats{Given: 34, Exported: 29, Queued: 5})
+		put(p, 5)
 		synctest.Wait()
 		if c := e.calls(); !slices.Equal(c, []int{9, 10, 10, 10}) {
 			t.Errorf("exported %v, want one more full batch", c)
@@ -82,7 +79,7 @@ func TestBatching(t *testing.T) {
 		if err := p.Shutdown(t.Context()); err != nil || e.shutdowns() != 1 {
 			t.Errorf("error %v, %d shutdowns of the exporter", err, e.shutdowns())
 		}
-		wantStats(t, p, Stats{Ended: 39, Exported: 39})
+		wantStats(t, p, Stats{Given: 39, Exported: 39})
 	})
 }
 
@@ -91,12 +88,12 @@ func TestWakesEarly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := &exporter{}
-		p := New(e, Config{QueueSize: 10, BatchSize: 10, Delay: time.Hour})
+		p := start(e, Config{QueueSize: 10, BatchSize: 10, Delay: time.Hour})
 		for range 10 {
-			end(p, 5)
+			put(p, 5)
 			synctest.Wait()
 		}
-		wantStats(t, p, Stats{Ended: 50, Exported: 50})
+		wantStats(t, p, Stats{Given: 50, Exported: 50})
 		_ = p.Shutdown(t.Context())
 	})
 }
@@ -105,14 +102,14 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	for _, delay := range []time.Duration{-1, 0, 1, time.Millisecond, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			p := New(&exporter{}, Config{Delay: delay})
+			p := start(&exporter{}, Config{Delay: delay})
 			synctest.Wait()
 			if p.delay.Stop() {
 				t.Errorf("delay %v: a timer runs with nothing queued", delay)
 			}
-			p.OnEnd(sampled)
+			p.Put(one)
 			advance(time.Hour)
-			wantStats(t, p, Stats{Ended: 1, Exported: 1})
+			wantStats(t, p, Stats{Given: 1, Exported: 1})
 			if p.delay.Stop() {
 				t.Errorf("delay %v: a timer runs after the export", delay)
 			}
@@ -131,50 +128,50 @@ func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, next := hold()
-		p := New(e, Config{QueueSize: 10, BatchSize: 5})
-		end(p, 5)
+		p := start(e, Config{QueueSize: 10, BatchSize: 5})
+		put(p, 5)
 		synctest.Wait() // the exporter has these
-		end(p, 10)
+		put(p, 10)
 		began := time.Now()
 		var wg sync.WaitGroup
 		for range 8 { // all wait together
 			wg.Go(func() {
-				p.OnEnd(sampled)
+				p.Put(one)
 				if d := time.Since(began); d != time.Millisecond {
 					t.Errorf("waited for %v, want 1ms", d)
 				}
 			})
 		}
 		synctest.Wait()
-		wantStats(t, p, Stats{Ended: 23, Queued: 23})
+		wantStats(t, p, Stats{Given: 23, Queued: 23})
 		wg.Wait()
-		wantStats(t, p, Stats{Ended: 23, Queued: 15, Dropped: 8})
-		end(p, 1000) // the time is spent
+		wantStats(t, p, Stats{Given: 23, Queued: 15, Dropped: 8})
+		put(p, 1000) // the time is spent
 		if d := time.Since(began); d != time.Millisecond {
 			t.Errorf("more waiting: %v in all, want 1ms", d)
 		}
-		wantStats(t, p, Stats{Ended: 1023, Queued: 15, Dropped: 1008})
+		wantStats(t, p, Stats{Given: 1023, Queued: 15, Dropped: 1008})
 
 		next <- nil // and given anew
 		synctest.Wait()
-		end(p, 5)
+		put(p, 5)
 		began = time.Now()
 		go func() {
 			advance(time.Millisecond / 2)
 			next <- nil
 		}()
-		end(p, 1)
+		put(p, 1)
 		if d := time.Since(began); d != time.Millisecond/2 {
 			t.Errorf("waited for %v, want the half millisecond until there was room", d)
 		}
-		wantStats(t, p, Stats{Ended: 1029, Queued: 11, Dropped: 1008, Exported: 10})
+		wantStats(t, p, Stats{Given: 1029, Queued: 11, Dropped: 1008, Exported: 10})
 		close(next)
 		synctest.Wait()
 		err := p.Shutdown(t.Context())
-		if want := "lens: 1008 of 1029 spans lost: 1008 dropped because the queue was full"; err == nil || err.Error() != want {
+		if want := "lens: 1008 of 1029 spans lost: dropped because the queue was full"; err == nil || err.Error() != want {
 			t.Errorf("error %v, want %v", err, want)
 		}
-		wantStats(t, p, Stats{Ended: 1029, Dropped: 1008, Exported: 21})
+		wantStats(t, p, Stats{Given: 1029, Dropped: 1008, Exported: 21})
 	})
 }
 
@@ -182,15 +179,15 @@ func TestNoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, next := hold()
-		p := New(e, Config{QueueSize: 1, MaxWait: -1})
+		p := start(e, Config{QueueSize: 1, MaxWait: -1})
 		began := time.Now()
-		end(p, 1)
+		put(p, 1)
 		synctest.Wait()
-		end(p, 5)
+		put(p, 5)
 		if time.Since(began) != 0 {
 			t.Errorf("waited for %v", time.Since(began))
 		}
-		wantStats(t, p, Stats{Ended: 6, Queued: 2, Dropped: 4})
+		wantStats(t, p, Stats{Given: 6, Queued: 2, Dropped: 4})
 		close(next)
 		_ = p.Shutdown(t.Context())
 	})
@@ -204,11 +201,11 @@ func TestDeadCollectorCostsNoTime(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
-		p := New(e, Config{QueueSize: 100, BatchSize: 10, ExportTimeout: 10 * time.Second})
+		p := start(e, Config{QueueSize: 100, BatchSize: 10, ExportTimeout: 10 * time.Second})
 		var waited time.Duration
 		for range 60_000 { // a minute of 1000 spans a second
 			began := time.Now()
-			p.OnEnd(sampled)
+			p.Put(one)
 			waited += time.Since(began)
 			advance(time.Millisecond)
 		}
@@ -216,13 +213,13 @@ func TestDeadCollectorCostsNoTime(t *testing.T) {
 			t.Errorf("waited for %v in %d calls, want at most 1ms each", waited, len(e.calls()))
 		}
 		s := p.Stats()
-		if checkSum(t, s); s.Ended != 60_000 || s.Queued > 110 {
+		if checkSum(t, s); s.Given != 60_000 || s.Queued > 110 {
 			t.Errorf("stats %+v", s)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = p.Shutdown(ctx)
-		advance(lingerTime)
+		advance(linger)
 	})
 }
 
@@ -230,7 +227,7 @@ func TestBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, next := hold()
-		p := New(e, Config{QueueSize: 10, BatchSize: 5, Block: true})
+		p := start(e, Config{QueueSize: 10, BatchSize: 5, Block: true})
 		began := time.Now()
 		go func() {
 			for range 8 {
@@ -238,14 +235,14 @@ func TestBlock(t *testing.T) {
 				next <- nil
 			}
 		}()
-		end(p, 40) // 5 with the exporter, 10 queued, 25 after 5 batches
+		put(p, 40) // 5 with the exporter, 10 queued, 25 after 5 batches
 		if d := time.Since(began); d != 5*time.Hour {
 			t.Errorf("took %v, want 5h", d)
 		}
 		if err := p.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		wantStats(t, p, Stats{Ended: 40, Exported: 40})
+		wantStats(t, p, Stats{Given: 40, Exported: 40})
 	})
 }
 
@@ -254,18 +251,18 @@ func TestBlockEndsAtShutdown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e, next := hold()
-		p := New(e, Config{QueueSize: 5, BatchSize: 5, Block: true})
+		p := start(e, Config{QueueSize: 5, BatchSize: 5, Block: true})
 		var wg sync.WaitGroup
 		for range 20 {
-			wg.Go(func() { p.OnEnd(sampled) })
+			wg.Go(func() { p.Put(one) })
 		}
 		synctest.Wait()
-		wantStats(t, p, Stats{Ended: 20, Queued: 20})
+		wantStats(t, p, Stats{Given: 20, Queued: 20})
 		shut := make(chan error)
 		go func() { shut <- p.Shutdown(t.Context()) }()
 		wg.Wait()
 		s := p.Stats()
-		if s.Dropped == 0 || s.Dropped > 15 || s.Ended != 20 {
+		if s.Dropped == 0 || s.Dropped > 15 || s.Given != 20 {
 			t.Errorf("stats %+v", s)
 		}
 		close(next)
@@ -279,22 +276,22 @@ func TestBlockEndsAtShutdown(t *testing.T) {
 // A queue that was long keeps no more empty chunks than it says.
 func TestQueueMemory(t *testing.T) {
 	t.Parallel()
-	var q Processor
+	var q Queue[item]
 	q.init(1<<20, 1024)
 	for range 1 << 20 {
-		q.add(sampled)
+		q.add(one)
 	}
 	for q.waiting > 0 {
 		c := q.pop()
-		clear(c.spans)
-		c.spans = c.spans[:0]
+		clear(c.items)
+		c.items = c.items[:0]
 		q.recycle(c)
 	}
 	n := 0
 	for c := q.free; c != nil; c = c.next {
 		n++
 	}
-	if n != q.spare || n*1024 > keepSpans || n < 2 {
+	if n != q.spare || n*1024*itemBytes[item]() > keepBytes || n < 2 {
 		t.Errorf("%d chunks kept, counted %d", n, q.spare)
 	}
 	if q.accepted() != 1<<20 || q.taken != 1<<20 {
@@ -304,20 +301,17 @@ func TestQueueMemory(t *testing.T) {
 
 func TestNoAllocations(t *testing.T) {
 	for _, block := range []bool{false, true} {
-		p := New(discard{}, Config{Block: block})
-		end(p, 20_000)
-		_ = p.ForceFlush(t.Context())
-		if n := testing.AllocsPerRun(10_000, func() { p.OnEnd(sampled) }); n != 0 {
+		p := New(Config{Block: block}, discard)
+		put(p, 20_000)
+		_ = p.Flush(t.Context())
+		if n := testing.AllocsPerRun(10_000, func() { p.Put(one) }); n != 0 {
 			t.Errorf("block=%v: %v allocations", block, n)
 		}
 		_ = p.Shutdown(t.Context())
-		if n := testing.AllocsPerRun(1000, func() { p.OnEnd(sampled) }); n != 0 {
+		if n := testing.AllocsPerRun(1000, func() { p.Put(one) }); n != 0 {
 			t.Errorf("block=%v: %v allocations after shutdown", block, n)
 		}
 	}
 }
 
-type discard struct{}
-
-func (discard) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
-func (discard) Shutdown(context.Context) error                             { return nil }
+func discard(context.Context, []item) error { return nil }
