@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
 	"github.com/nemo-lens/lens/internal/guard"
@@ -25,6 +24,7 @@ import (
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/wholeline"
 )
