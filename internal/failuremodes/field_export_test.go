@@ -138,7 +138,7 @@ func TestFieldB5HintsNameWhatHelps(t *testing.T) {
 
 		settings["ENDPOINT"] = strings.Replace(settings["ENDPOINT"], "https", "http", 1)
 		cfg := m.config(t, settings)
-		cfg.Enabled, cfg.SpanGroups, cfg.MetricsEnabled, cfg.ShutdownTimeout = true, "all", false, 2*time.Second
+		cfg.Enabled, cfg.SpanGroups, cfg.MetricsEnabled, cfg.ShutdownTimeout = true, "all", false, 300*time.Millisecond
 		tm := setUp(t, cfg)
 		require.Contains(t, tm.log.String(), m.name("CERTIFICATE")+" is not used")
 		makeSpans(1)
