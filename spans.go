@@ -20,6 +20,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/globals"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and
@@ -28,9 +30,6 @@ const (
 	scopeLens    = "nemo.lens"
 	scopeHelpers = "nemo.lens.helpers"
 )
-
-// off is what a switched-off site gets: it records nothing.
-var off trace.Span = noop.Span{}
 
 // ManagedSpan starts a span when its group is on. It returns a context that
 // carries the span, and the span, to be ended with [End]. When the group is
@@ -42,7 +41,7 @@ var off trace.Span = noop.Span{}
 // [ManagedSpanWith] for those that a sampler needs.
 func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	return startSpan(ctx, scopeHelpers, group, name, privateCopy(attrs))
@@ -53,7 +52,7 @@ func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...att
 // links, are redacted, too.
 func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
@@ -95,15 +94,6 @@ func LinkedSpan(ctx context.Context, name string, remote trace.SpanContext, attr
 		return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs))
 	}
 	return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs), trace.WithLinks(trace.Link{SpanContext: remote}))
-}
-
-// Detach returns a context for work that outlives its caller: it keeps the
-// values of ctx, and with them the trace, but neither deadline nor cancellation.
-func Detach(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return context.WithoutCancel(ctx)
 }
 
 // TraceFn wraps fn so that every call has a span when the group is on at the
@@ -183,7 +173,7 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 		return p.helpers
 	}
 	// Never set up, or shut down: what the program installed, if anything.
-	if !hinted.Load() && hinted.CompareAndSwap(false, true) && isDefault(otel.GetTracerProvider()) {
+	if !hinted.Load() && hinted.CompareAndSwap(false, true) && globals.IsDefault(otel.GetTracerProvider()) {
 		slog.Debug("lens: spans are started and telemetry is not set up, so they are not recorded; call lens.SetupTelemetry first")
 	}
 	return otel.GetTracerProvider().Tracer(scope)
@@ -200,6 +190,9 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 // ends the span. A status that is already Ok stays in every case, as the SDK
 // has it.
 func End(span trace.Span, err *error) {
+	if _, isOff := span.(noop.Span); isOff {
+		return // the most frequent case, without a call
+	}
 	if span == nil || !span.IsRecording() {
 		if span != nil {
 			span.End()
