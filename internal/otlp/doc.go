@@ -23,7 +23,8 @@
 //     a minute, by later exports too. They wait, which leaves their successors in
 //     the queue.
 //   - Redirects are not followed.
-//   - Errors are of type [*Error], or [*PartialError] when the receiver took a part.
+//   - Errors are of type [*Error], or [*PartialError] when the receiver took a part, or
+//     outcome.LossError when a batch went in several requests and some were not taken.
 //     Their text holds the endpoint, the code and often the remedy, and nothing that
 //     the receiver wrote, as that may repeat what was sent to it.
 //   - Shutdown waits for exports under way until its context is done and then
