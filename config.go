@@ -77,6 +77,18 @@ type Config struct {
 	Protocol string
 	Headers  string // never shown
 
+	// Certificate names a PEM file with the authorities to trust instead of the
+	// system's, CERTIFICATE; ClientCertificate and ClientKey name PEM files with
+	// what the client shows of itself, CLIENT_CERTIFICATE and CLIENT_KEY.
+	// Insecure, INSECURE, is true for plaintext and false for TLS to an endpoint
+	// whose scheme does not decide it; nil means plaintext to this host and TLS
+	// to others. Behind each stands the OTEL_EXPORTER_OTLP_* variable of that
+	// name, unless there is an Endpoint.
+	Certificate       string
+	ClientCertificate string
+	ClientKey         string
+	Insecure          *bool
+
 	// SingleTraceID makes one trace of the whole job, ENABLE_SINGLE_TRACEID,
 	// false: every process derives the same trace id from the SLURM job, else
 	// from RunID. Restarts of the job go on in the same trace.

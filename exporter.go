@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
@@ -15,15 +16,16 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/logpipe"
 	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/wholeline"
 )
@@ -191,7 +193,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	p.traces = s
 	if p.o.exporter != nil {
-		s.Exporter, s.Endpoint = p.o.exporter, fmt.Sprintf("the program's %T", p.o.exporter)
+		s.Exporter, s.Endpoint = guard.New(p.o.exporter, guard.Options{Log: log()}), fmt.Sprintf("the program's %T", p.o.exporter)
 		p.destinations[otelenv.Traces] = s.Endpoint
 		return nil
 	}
@@ -201,8 +203,11 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	var err error
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, exporter, builders[sdktrace.SpanExporter]{
-		console: console.NewSpanExporter,
-		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o) },
+		console: func(w io.Writer) (sdktrace.SpanExporter, error) {
+			e, err := console.NewSpanExporter(w)
+			return guard.New(e, guard.Options{Log: log()}), err
+		},
+		otlp: func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
 	})
 	return err
 }
@@ -315,53 +320,49 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, name string, build build
 	return exporter, exporterNone, nil
 }
 
-// otlp resolves where a signal goes. What the program or lens's own variables
-// say stands alone: the standard variables of another product have no part in
-// it, and its keys are not sent there.
+// otlp resolves where a signal goes. An endpoint of lens's own stands alone: the
+// standard variables of another product have no part in the export then, and its
+// keys are not sent there.
 func (p *plan) otlp(signal otelenv.Signal) (otelenv.OTLP, error) {
-	if p.cfg.Endpoint != "" {
-		protocol := otelenv.GRPC
-		if p.cfg.Protocol != "" && p.cfg.Protocol != string(otelenv.GRPC) {
-			protocol = otelenv.HTTPProtobuf
-		}
-		list, warnings := otelenv.ParseHeaders("headers"+p.cfg.from("HEADERS"), p.cfg.Headers, protocol)
-		warn(warnings)
-		headers := make(map[string]string, len(list))
-		for _, h := range list {
-			headers[h.Key] = h.Value
-		}
-		resolved, warnings, err := otelenv.Explicit(signal, p.cfg.Protocol, p.cfg.Endpoint, nil, headers)
-		warn(warnings)
-		if err != nil {
-			return resolved, fmt.Errorf("lens: endpoint%s: %w", p.cfg.from("ENDPOINT"), err)
-		}
-		return resolved, nil
-	}
-	env := p.env
-	if p.cfg.Protocol != "" || p.cfg.Headers != "" {
-		env = p.shadowed(signal)
-	}
-	resolved, warnings, err := otelenv.ParseOTLP(signal, env)
+	resolved, warnings, err := otelenv.ParseOTLP(signal, p.cfg.otlp(signal), p.env)
 	warn(warnings)
 	return resolved, err
 }
 
-// shadowed puts lens's own protocol and headers before the standard ones.
-func (p *plan) shadowed(signal otelenv.Signal) otelenv.Lookup {
-	own := map[string]string{}
-	prefix := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(string(signal)) + "_"
-	if p.cfg.Protocol != "" {
-		own[prefix+"PROTOCOL"] = p.cfg.Protocol
+// otlp is what c says about the export of a signal over OTLP.
+func (c Config) otlp(signal otelenv.Signal) otelenv.Own {
+	insecure := ""
+	if c.Insecure != nil {
+		insecure = strconv.FormatBool(*c.Insecure)
 	}
-	if p.cfg.Headers != "" {
-		own[prefix+"HEADERS"] = p.cfg.Headers
+	own := otelenv.Own{}
+	for _, s := range []struct{ key, field, text string }{
+		{"ENDPOINT", "Endpoint", c.Endpoint}, {"PROTOCOL", "Protocol", c.Protocol}, {"HEADERS", "Headers", c.Headers},
+		{"INSECURE", "Insecure", insecure}, {"CERTIFICATE", "Certificate", c.Certificate},
+		{"CLIENT_CERTIFICATE", "ClientCertificate", c.ClientCertificate}, {"CLIENT_KEY", "ClientKey", c.ClientKey},
+	} {
+		own[s.key] = otelenv.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
 	}
-	return func(name string) (string, bool) {
-		if text, ok := own[name]; ok {
-			return text, true
-		}
-		return p.env(name)
+	off := map[otelenv.Signal]string{
+		otelenv.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
+		otelenv.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
+		otelenv.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
 	}
+	own["OFF"] = otelenv.Setting{Name: off[signal] + " to false"}
+	return own
+}
+
+// variable names a setting for a message that asks to change it: the variable that
+// it came from, else the one that would give it, and the field when the program set
+// it in code or reads no environment.
+func (c Config) variable(key, field string, set bool) string {
+	switch {
+	case c.sources[key] != "":
+		return c.sources[key]
+	case set || len(c.prefixes) == 0:
+		return "Config." + field
+	}
+	return c.prefixes[0] + "_" + key
 }
 
 // console opens what the console exporters write to, one for all signals.

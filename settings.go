@@ -38,6 +38,10 @@ func settings() []setting {
 		endpointSetting("ENDPOINT", func(c *Config) *string { return &c.Endpoint }),
 		stringSetting("PROTOCOL", func(c *Config) *string { return &c.Protocol }),
 		secretSetting("HEADERS", func(c *Config) *string { return &c.Headers }),
+		stringSetting("CERTIFICATE", func(c *Config) *string { return &c.Certificate }),
+		stringSetting("CLIENT_CERTIFICATE", func(c *Config) *string { return &c.ClientCertificate }),
+		stringSetting("CLIENT_KEY", func(c *Config) *string { return &c.ClientKey }),
+		insecureSetting(),
 		boolSetting("ENABLE_SINGLE_TRACEID", func(c *Config) *bool { return &c.SingleTraceID }),
 		stringSetting("RANK_ATTRIBUTES", func(c *Config) *string { return &c.RankAttributes }),
 		boolSetting("RUNTIME_METRICS", func(c *Config) *bool { return &c.RuntimeMetrics }),
@@ -83,6 +87,25 @@ func boolSetting(key string, field func(*Config) *bool) setting {
 			return err
 		},
 		show: func(c *Config) string { return strconv.FormatBool(*field(c)) },
+	}
+}
+
+// insecureSetting is a boolean that can be unset.
+func insecureSetting() setting {
+	return setting{key: "INSECURE",
+		parse: func(c *Config, text string) error {
+			v, err := parseBool(text)
+			if err == nil {
+				c.Insecure = &v
+			}
+			return err
+		},
+		show: func(c *Config) string {
+			if c.Insecure == nil {
+				return `""`
+			}
+			return strconv.FormatBool(*c.Insecure)
+		},
 	}
 }
 
