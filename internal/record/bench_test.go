@@ -240,13 +240,6 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func TestOpenSpanTakesHalfTheSDKsMemory(t *testing.T) {
-	ours, theirs := openBytes(ours(sdktrace.AlwaysSample()), 20_000), openBytes(theirs(t, sdktrace.AlwaysSample()), 20_000)
-	if ours > theirs/2 {
-		t.Errorf("an open span takes %.0f bytes, the SDK's %.0f", ours, theirs)
-	}
-}
-
 // openBytes returns what one of n open spans takes on the heap, with the context
 // that a program holds beside it.
 func openBytes(t trace.Tracer, n int) float64 {
@@ -270,27 +263,4 @@ func openBytes(t trace.Tracer, n int) float64 {
 		trace.SpanFromContext(held[i]).End()
 	}
 	return float64(taken) / float64(n)
-}
-
-// TestAllocations holds the numbers of objects, which no machine changes.
-func TestAllocations(t *testing.T) {
-	recorded := ours(sdktrace.ParentBased(sdktrace.AlwaysSample())).(*Tracer)
-	passed := ours(sdktrace.NeverSample()).(*Tracer)
-	for _, test := range []struct {
-		name string
-		want float64
-		do   func()
-	}{
-		{"two attributes", 2, func() { sites[0].ours(recorded, context.Background()) }},
-		{"eight attributes", 2, func() { sites[3].ours(recorded, context.Background()) }},
-		{"five deep", 10, func() { sites[4].ours(recorded, context.Background()) }},
-		{"an error", 4, func() { sites[5].ours(recorded, context.Background()) }},
-		{"three events", 4, func() { sites[6].ours(recorded, context.Background()) }},
-		{"a link", 3, func() { sites[7].ours(recorded, context.Background()) }},
-		{"not sampled", 1, func() { sites[0].ours(passed, context.Background()) }},
-	} {
-		if got := testing.AllocsPerRun(1000, test.do); got > test.want {
-			t.Errorf("%s: %v allocations, want %v", test.name, got, test.want)
-		}
-	}
 }

@@ -42,7 +42,7 @@ import (
 //   - The resource is what was given; the SDK merges the environment into it.
 //   - After Shutdown, ended spans still go to the sink, which accounts for them;
 //     no processor sees them, as with the SDK.
-var programs = flag.Int("programs", 3000, "number of random programs that TestPrograms runs")
+var programs = flag.Int("programs", 1000, "number of random programs that TestPrograms runs")
 
 func TestPrograms(t *testing.T) {
 	for seed := range *programs {

@@ -124,10 +124,10 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 		}
 	}
 
-	p.open.enter(s)
 	if p.watcher != nil {
-		p.opened(s)
+		p.opened(s) // before anybody can end it
 	}
+	p.open.enter(s)
 	started := withSpan(ctx, s)
 	if ps := p.processors.Load(); ps != nil {
 		ps.onStart(ctx, s)
