@@ -99,6 +99,32 @@ func (s *Span) extra() *more {
 	return s.more
 }
 
+// withEvent and withLink return more, made if need be with room for the first in
+// the same object.
+func (s *Span) withEvent() *more {
+	if s.more == nil {
+		m := &struct {
+			more
+			room [1]sdktrace.Event
+		}{}
+		m.events = m.room[:0]
+		s.more = &m.more
+	}
+	return s.more
+}
+
+func (s *Span) withLink() *more {
+	if s.more == nil {
+		m := &struct {
+			more
+			room [1]sdktrace.Link
+		}{}
+		m.links = m.room[:0]
+		s.more = &m.more
+	}
+	return s.more
+}
+
 func (s *Span) rarity() *rare {
 	m := s.extra()
 	if m.rare == nil {
