@@ -5,7 +5,6 @@ package lenshttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -19,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens/internal/errtype"
 )
 
 // call is one request of a transport, from its start to the end of its span.
@@ -75,7 +76,7 @@ func (c *call) end(err error, opts ...trace.SpanEndOption) {
 		return
 	}
 	span := c.panics.Span
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) &&
+	if err != nil && !errors.Is(err, io.EOF) && !errtype.Canceled(err) &&
 		!errors.Is(c.request.Context().Err(), context.Canceled) {
 		text := scrub(err.Error(), c.request.URL)
 		span.AddEvent("exception", trace.WithAttributes(
@@ -91,7 +92,7 @@ func errorType(err error) string {
 	for {
 		outer, ok := err.(*url.Error)
 		if !ok || outer.Err == nil {
-			return fmt.Sprintf("%T", err)
+			return errtype.Of(err)
 		}
 		err = outer.Err
 	}

@@ -81,7 +81,7 @@ func NewExportHandler(provider log.LoggerProvider, opts ...ExportOption) slog.Ha
 		provider = otel.GetLoggerProvider()
 	}
 	return &exportHandler{
-		bridge: otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(provider), otelslog.WithSource(e.source)),
+		bridge: otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(naming{provider}), otelslog.WithSource(e.source)),
 		level:  e.level, sites: &sites{allow: e.allow},
 	}
 }

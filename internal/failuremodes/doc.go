@@ -101,7 +101,7 @@
 //	FA1  methods of logged values panic
 //	FA2  a metric callback panics or hangs
 //	FA3  two attributes with one name
-//	FA4  type of a wrapped error
+//	FA4  type of a wrapped error                       TestFieldA4TheTypeSaysWhatWentWrong; TestOf (internal/errtype)
 //
 //	B  Delivery
 //	FB1  metrics above the size limit
@@ -135,7 +135,7 @@
 //	FD6  secrets in error text
 //	FD7  series per Host header
 //	FD8  headers with many values
-//	FD9  cancellation in any form
+//	FD9  cancellation in any form                      TestFieldD9ACancellationInAnyFormIsNoError; TestCanceled, TestCanceledIn (internal/errtype)
 //	FD10 a redirect below a rollout
 //	FD11 keep-alive lines of an event stream
 //
