@@ -41,7 +41,7 @@ func (r *Reader) Process(pid int) (Memory, bool) {
 func (r *Reader) process(pid int, follow bool) (m Memory, resident uint64, ok bool) {
 	var page [4096]byte // smaps_rollup is about 700 bytes
 	text, err := readSmall(r.path(pid, "smaps_rollup"), page[:])
-	if err != nil {
+	if err != nil || len(text) == 0 {
 		text, err = r.fromThreads(pid, "smaps_rollup", page[:])
 	}
 	if err == nil {
@@ -94,7 +94,7 @@ func (r *Reader) fromThreads(pid int, name string, into []byte) ([]byte, error) 
 			continue
 		}
 		// A thread that is ending has given its memory back, too.
-		if text, err := readSmall(task+"/"+tid+"/"+name, into); err == nil && len(text) > 0 && text[0] != '0' {
+		if text, err := readSmall(task+"/"+tid+"/"+name, into); err == nil && len(text) > 0 && !bytes.HasPrefix(text, []byte("0 0 ")) {
 			return text, nil
 		}
 	}

@@ -141,6 +141,6 @@
 //
 //	E  Processes and signals
 //	FE1  signals ignored at start                      TestFieldE1IgnoredSignalsStayIgnored
-//	FE2  a main thread that has ended
+//	FE2  a main thread that has ended                  TestFieldE2TheMainThreadHasEnded (gym/memprofile)
 //	FE3  process ids used again
 package failuremodes
