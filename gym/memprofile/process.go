@@ -101,6 +101,22 @@ func (r *Reader) fromThreads(pid int, name string, into []byte) ([]byte, error) 
 	return nil, fs.ErrNotExist
 }
 
+// started returns when a process was started, in ticks since the boot: the 22nd field of stat.
+func (r *Reader) started(pid int) (uint64, bool) {
+	var page [1024]byte
+	stat, err := readSmall(r.path(pid, "stat"), page[:])
+	if err != nil {
+		return 0, false
+	}
+	// The second field may hold any character; see parseParent.
+	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(f) < 20 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(f[19]), 10, 64)
+	return n, err == nil
+}
+
 // path is root/pid/name without the cleaning of package filepath: this runs for each process of each sample.
 func (r *Reader) path(pid int, name string) string {
 	b := make([]byte, 0, len(r.root)+len(name)+16)

@@ -142,5 +142,5 @@
 //	E  Processes and signals
 //	FE1  signals ignored at start                      TestFieldE1IgnoredSignalsStayIgnored
 //	FE2  a main thread that has ended                  TestFieldE2TheMainThreadHasEnded (gym/memprofile)
-//	FE3  process ids used again
+//	FE3  process ids used again                        TestFieldE3AProcessIDIsUsedAgain (gym/memprofile)
 package failuremodes
