@@ -124,7 +124,7 @@
 //	FC8  a job in which nobody exports
 //	FC9  hidden devices
 //	FC10 what nvidia-smi prints
-//	FC11 32-bit platforms
+//	FC11 32-bit platforms                             `make cross`: vet for 386, arm and arm64, the tests of the core on 386
 //
 //	D  HTTP, gRPC and the pool
 //	FD1  answers that nobody got
