@@ -77,4 +77,7 @@ func notIgnored(sigs []os.Signal) []os.Signal {
 
 type signalError struct{ os.Signal }
 
+// Is makes what a function returns for the cause of its context a cancellation.
+func (signalError) Is(target error) bool { return target == context.Canceled }
+
 func (e signalError) Error() string { return "received the signal " + e.String() }

@@ -2,7 +2,6 @@ package gym
 
 import (
 	"context"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/errtype"
 	"github.com/nemo-lens/lens/internal/served"
 	"github.com/nemo-lens/lens/semconv"
 )
@@ -227,7 +227,7 @@ func outcomeOf(err error) ModelOutcome {
 		return ModelOK
 	case isTimeout(err):
 		return ModelTimeout
-	case errors.Is(err, context.Canceled):
+	case errtype.Canceled(err):
 		return ModelCanceled
 	}
 	return ModelError

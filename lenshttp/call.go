@@ -5,7 +5,6 @@ package lenshttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -20,6 +19,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/nemo-lens/lens/internal/errtype"
 	"github.com/nemo-lens/lens/internal/httpbody"
 )
 
@@ -77,7 +77,7 @@ func (c *call) end(err error, opts ...trace.SpanEndOption) {
 		return
 	}
 	span := c.panics.Span
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) &&
+	if err != nil && !errors.Is(err, io.EOF) && !errtype.Canceled(err) &&
 		!errors.Is(c.request.Context().Err(), context.Canceled) {
 		text := errorText(err, c.request.URL)
 		span.AddEvent("exception", trace.WithAttributes(
@@ -93,7 +93,7 @@ func errorType(err error) string {
 	for {
 		outer, ok := err.(*url.Error)
 		if !ok || outer.Err == nil {
-			return fmt.Sprintf("%T", err)
+			return errtype.Of(err)
 		}
 		err = outer.Err
 	}

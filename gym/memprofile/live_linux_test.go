@@ -99,3 +99,20 @@ func stop(t *testing.T, pid int) {
 		return err == nil && s.State == "T"
 	}, 30*time.Second, time.Millisecond)
 }
+
+// A process whose main thread has ended looks like a zombie from outside.
+func TestFieldE2TheMainThreadHasEnded(t *testing.T) {
+	t.Parallel()
+	cmd, _ := start(t, "headless")
+	pid := cmd.Process.Pid
+	r := NewReader("")
+	got, ok := r.Process(pid)
+	require.True(t, ok)
+	require.GreaterOrEqual(t, got.RSS, uint64(64<<20))
+	if got.HasPSS {
+		require.GreaterOrEqual(t, got.PSS, uint64(64<<20))
+	}
+	tr := &tree{target: Target{PID: pid}}
+	require.GreaterOrEqual(t, tr.readFull(&walker{reader: r}, true).RSS, uint64(64<<20))
+	require.GreaterOrEqual(t, tr.readLight(r).RSS, uint64(64<<20))
+}

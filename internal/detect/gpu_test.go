@@ -202,7 +202,7 @@ func TestNvidiaSMI(t *testing.T) {
 	attrMap{
 		"nv.gpu.index": attribute.IntValue(0), "nv.gpu.model": attribute.StringValue("NVIDIA H100 80GB HBM3"), "nv.gpu.uuid": attribute.StringValue("GPU-aa"),
 		"nv.gpu.serial": attribute.StringValue("1650000001"), "nv.gpu.pci_bus_id": attribute.StringValue("00000000:07:00.0"),
-		"nv.gpu.compute_capability": attribute.StringValue("9.0"), "nv.gpu.memory_total": attribute.IntValue(81559 << 20),
+		"nv.gpu.compute_capability": attribute.StringValue("9.0"), "nv.gpu.memory_total": attribute.Int64Value(81559 << 20),
 		"nv.gpu.driver_version": attribute.StringValue("550.54.15"), "host.gpu.count": attribute.IntValue(2),
 	}.check(t, "nvidia-smi", withPrefix(got, "nv.gpu.", "host.gpu"))
 	if calls != 1 || len(warnings) > 0 {

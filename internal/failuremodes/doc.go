@@ -101,7 +101,7 @@
 //	FA1  methods of logged values panic
 //	FA2  a metric callback panics or hangs
 //	FA3  two attributes with one name
-//	FA4  type of a wrapped error
+//	FA4  type of a wrapped error                       TestFieldA4TheTypeSaysWhatWentWrong; TestOf (internal/errtype)
 //
 //	B  Delivery
 //	FB1  metrics above the size limit        TestFieldB1MetricsAboveTheLimit, TestFieldB1LostPartsAreCounted, TestFieldB1OnePointThatIsTooLarge
@@ -116,7 +116,7 @@
 //	C  Configuration and identity
 //	FC1  quotes in variables             TestFieldC1QuotesOfAnEnvFile (root); TestClean (internal/envtext)
 //	FC2  ranks detected by default       TestFieldC2RanksAreDetected (root)
-//	FC3  the operator's resource attributesTestFieldC3TheOperatorsAttributes, TestFieldC3TheNameInTheConfiguration (root)
+//	FC3  the operator's resource attributes TestFieldC3TheOperatorsAttributes, TestFieldC3TheNameInTheConfiguration (root)
 //	FC4  one instance id a process       TestFieldC4AChildIsAnInstanceOfItsOwn (root); TestFieldC4ProcessesOfOneRunAreInstances
 //	FC5  nested launchers                TestFieldC5TheInnerLauncherWins (internal/rankenv)
 //	FC6  local ranks                     TestFieldC6LocalRanks (internal/strategy)
@@ -124,7 +124,7 @@
 //	FC8  a job in which nobody exports   TestFieldC8NobodyWouldExport (internal/rankenv)
 //	FC9  hidden devices                  TestFieldC9HiddenDevices (internal/nvidia); TestFieldC9TheCountIsWhatCUDASees (internal/detect); TestFieldC9Select (gym/sampler)
 //	FC10 what nvidia-smi prints          TestFieldC10Rows, TestFieldC10ExitStatus (internal/nvidia); TestFieldC10ExitStatus14IsAWarning (internal/detect); TestFieldC10WhatIsKnownIsKept (gym/sampler)
-//	FC11 32-bit platforms
+//	FC11 32-bit platforms                `make cross`: vet for 386, arm and arm64, the tests of the core on 386
 //
 //	D  HTTP, gRPC and the pool
 //	FD1  answers that nobody got        TestFieldD1… (lenshttp, gym)
@@ -135,12 +135,12 @@
 //	FD6  secrets in error text          TestFieldD6SecretsInErrors, FuzzCleanURL (lenshttp)
 //	FD7  series per Host header         TestFieldD7OneSeriesForAnyHost (lenshttp)
 //	FD8  headers with many values       TestFieldD8ManyValuedHeaders, TestW3CTraceparent, TestW3CTracestate (lenshttp)
-//	FD9  cancellation in any form
+//	FD9  cancellation in any form       TestFieldD9ACancellationInAnyFormIsNoError; TestCanceled, TestCanceledIn (internal/errtype)
 //	FD10 a redirect below a rollout     TestFieldD10RedirectKeepsTheRollout (gym)
 //	FD11 keep-alive lines of a stream   TestFieldD11KeepAliveIsNoToken (gym)
 //
 //	E  Processes and signals
 //	FE1  signals ignored at start                      TestFieldE1IgnoredSignalsStayIgnored
-//	FE2  a main thread that has ended
-//	FE3  process ids used again
+//	FE2  a main thread that has ended                  TestFieldE2TheMainThreadHasEnded (gym/memprofile)
+//	FE3  process ids used again                        TestFieldE3AProcessIDIsUsedAgain (gym/memprofile)
 package failuremodes
