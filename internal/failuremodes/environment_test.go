@@ -385,11 +385,19 @@ func TestC16Launchers(t *testing.T) {
 			}
 		})
 	}
+	t.Run("ranks are read without being asked for", func(t *testing.T) {
+		for k, v := range torchrun("0", "4") {
+			t.Setenv(k, v)
+		}
+		none := config(func(c *lens.Config) { c.Exporter = "none" })
+		require.False(t, setUp(t, none).IsExporting(), "the last rank exports")
+	})
 	t.Run("a process that is no rank", func(t *testing.T) {
 		for k, v := range torchrun("0", "4") {
 			t.Setenv(k, v)
 		}
-		require.True(t, setUp(t, config(func(c *lens.Config) { c.Exporter = "none" })).IsExporting(), "RANK is read only when asked for")
+		none := config(func(c *lens.Config) { c.Exporter = "none" })
+		require.True(t, setUp(t, none, lens.WithRank(0, 1)).IsExporting())
 	})
 	t.Run("nobody exports", func(t *testing.T) {
 		tm := setUp(t, config(func(c *lens.Config) { c.ExportRank = 4 }), lens.WithRank(0, 4))
