@@ -18,6 +18,8 @@ import (
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/w3c"
 )
 
 // This file is the whole of lens in a build with the tag lens_noop, beside the
@@ -80,6 +82,12 @@ func LinkedSpan(ctx context.Context, _ string, _ trace.SpanContext, _ ...attribu
 func WithSpanAttributes(ctx context.Context, _ ...attribute.KeyValue) context.Context { return ctx }
 
 func GroupTracerProvider(SpanGroup) trace.TracerProvider { return noop.NewTracerProvider() }
+
+func inject(ctx context.Context, carrier map[string]string) { w3c.Inject(ctx, w3c.Map(carrier)) }
+
+func extract(ctx context.Context, carrier map[string]string) context.Context {
+	return w3c.Extract(ctx, w3c.Map(carrier))
+}
 
 func ProcessStartTime() (time.Time, error) {
 	return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", errors.ErrUnsupported)

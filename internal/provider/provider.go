@@ -1,5 +1,5 @@
 // Package provider assembles the SDK's tracer provider: the table of open
-// spans, the queue, and the guard in front of the exporter.
+// spans, the queue, and the exporter.
 package provider
 
 import (
@@ -11,17 +11,18 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/batch"
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/openspans"
+	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // Settings is everything that a pipeline is built from; nothing else is read.
 type Settings struct {
 	Exporter   sdktrace.SpanExporter // nil: spans go to the processors only
 	Endpoint   string                // to be named in errors
-	Batch      batch.Config
+	Batch      queue.Config
 	Own        []sdktrace.SpanProcessor // of lens, before all others
 	Processors []sdktrace.SpanProcessor // of the program
 	Sampler    sdktrace.Sampler
@@ -36,8 +37,7 @@ type Pipeline struct {
 	Provider *sdktrace.TracerProvider
 	Open     *openspans.Table
 	Sampler  sdktrace.Sampler
-	queue    *batch.Processor // nil without an exporter
-	endpoint string
+	queue    *queue.Queue[sdktrace.ReadOnlySpan] // nil without an exporter
 }
 
 // lastMoment is what Shutdown may take beyond the deadline of its context.
@@ -47,7 +47,7 @@ const lastMoment = 50 * time.Millisecond
 func New(s Settings) *Pipeline {
 	p := &Pipeline{Open: openspans.NewLimited(0, func(limit int) {
 		s.Log.Warn("open spans", fmt.Sprintf("more than %d spans are open; those beyond are not shown by OpenSpans and not closed at shutdown: is one never ended?", limit))
-	}), Sampler: s.Sampler, endpoint: s.Endpoint}
+	}), Sampler: s.Sampler}
 	opts := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(guard.CleanResource(s.Resource)),
 		sdktrace.WithSampler(s.Sampler),
@@ -60,47 +60,25 @@ func New(s Settings) *Pipeline {
 	// Before the queue, so that what it ends at shutdown still gets there.
 	opts = append(opts, sdktrace.WithSpanProcessor(p.Open))
 	if s.Exporter != nil {
-		s.Batch.OnLoss = func(st batch.Stats) {
-			s.Log.Warn(spansLost, fmt.Sprintf("spans are being lost on the way to %s: %d dropped because the queue was full, %d failed to be sent",
-				s.Endpoint, st.Dropped, st.Failed))
-		}
-		p.queue = batch.New(recovering{guard.New(s.Exporter, guard.Options{Log: s.Log}), s}, s.Batch)
-		opts = append(opts, sdktrace.WithSpanProcessor(ownedQueue{p.queue, p}))
+		exp := s.Exporter
+		s.Batch.What, s.Batch.Endpoint = "spans", s.Endpoint
+		s.Batch.Exporter = fmt.Sprintf("the span exporter %T", s.Exporter)
+		s.Batch.Close = exp.Shutdown
+		s.Batch.OnLoss = func(loss *outcome.LossError) { loss.Warn(s.Log) }
+		p.queue = queue.New(s.Batch, func(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+			err := exp.ExportSpans(ctx, spans)
+			if err == nil {
+				outcome.Recovered(s.Log, "spans", s.Endpoint)
+			}
+			return err
+		})
+		opts = append(opts, sdktrace.WithSpanProcessor(spanQueue{p.queue}))
 	}
 	for _, sp := range guarded(s.Processors, s.Log) {
 		opts = append(opts, sdktrace.WithSpanProcessor(sp))
 	}
 	p.Provider = sdktrace.NewTracerProvider(opts...)
 	return p
-}
-
-const spansLost = "spans lost"
-
-// recovering says when spans arrive again after some were lost.
-type recovering struct {
-	sdktrace.SpanExporter
-	s Settings
-}
-
-func (r recovering) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	err := r.SpanExporter.ExportSpans(ctx, spans)
-	if err == nil {
-		r.s.Log.Recovered(spansLost, "lens: spans are exported again to "+r.s.Endpoint)
-	}
-	return err
-}
-
-// ownedQueue hides the end of the queue from the SDK's provider, which would
-// give its result to the first caller only.
-type ownedQueue struct {
-	*batch.Processor
-	pipeline *Pipeline
-}
-
-func (ownedQueue) Shutdown(context.Context) error { return nil }
-
-func (q ownedQueue) ForceFlush(ctx context.Context) error {
-	return q.pipeline.named(q.Processor.ForceFlush(ctx))
 }
 
 // ForceFlush hands over every span that has ended, and reports what was lost.
@@ -112,7 +90,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	p.Open.CloseAll(ctx)
 	var err error
 	if p.queue != nil {
-		err = p.named(p.queue.Shutdown(ctx))
+		err = p.queue.Shutdown(ctx)
 	}
 	if ctx.Err() != nil {
 		// The queue has used the time up and said so; the program's processors
@@ -124,17 +102,10 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 	return errors.Join(err, p.Provider.Shutdown(ctx))
 }
 
-func (p *Pipeline) named(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("lens: exporting to %s: %w", p.endpoint, err)
-}
-
 // Counts returns the numbers of the queue; all are zero without an exporter.
-func (p *Pipeline) Counts() batch.Stats {
+func (p *Pipeline) Counts() queue.Stats {
 	if p.queue == nil {
-		return batch.Stats{}
+		return queue.Stats{}
 	}
 	return p.queue.Stats()
 }
