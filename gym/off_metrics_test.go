@@ -28,7 +28,7 @@ func TestMetricsOffAllocateNothing(t *testing.T) {
 	r := httptest.NewRequest("POST", "/v1/responses", nil)
 	var w http.ResponseWriter = silent{}
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	counted, retried := counting(offTransport{}), RetryTransport(offTransport{}, lenshttp.Retry{Attempts: 1})
+	counted, retried := counting(offTransport{}), RetryTransport(offTransport{}, lenshttp.Retry{Attempts: 1, Timeout: -1})
 	limit := NewSemaphore(1, "x")
 	run := func(op *operations.Op) error { op.SetOutcome(operations.OK); return nil }
 	inner := &modelEndpoint{next: nothing, dialect: DialectResponses}
@@ -60,7 +60,7 @@ func TestMetricsOffAllocateNothing(t *testing.T) {
 			assert.Zero(t, testing.AllocsPerRun(100, f), "%s with %v", name, groups)
 		}
 	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "those of tests before may end")
+	noMoreGoroutines(t, goroutines)
 	var h http.Handler = inner
 	assert.Same(t, h, CountInFlight(h), "it is not even wrapped")
 	_, err = StartMemoryProfiler()

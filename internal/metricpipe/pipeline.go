@@ -9,11 +9,11 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // Settings is everything that a pipeline is built from. Besides it the SDK reads
@@ -39,7 +39,7 @@ type Pipeline struct {
 	Provider *sdkmetric.MeterProvider
 	sender   *sender // nil without an exporter
 	others   []sdkmetric.Reader
-	end      *ending.Shared
+	end      *queue.Ending
 	endpoint string
 }
 
@@ -51,7 +51,7 @@ func New(s Settings) *Pipeline {
 	if s.Exporter != nil {
 		collected = make(chan struct{})
 	}
-	p.end = ending.New(p.verdict, collected)
+	p.end = queue.NewEnding(p.verdict, collected)
 	if s.Interval <= 0 {
 		s.Interval = otelenv.DefaultMetricInterval
 	}
@@ -87,7 +87,7 @@ func (r ownReader) ForceFlush(ctx context.Context) error { return r.sender.flush
 func (ownReader) Shutdown(context.Context) error { return nil }
 
 // ForceFlush collects, exports, and waits for the outcome, at most until ctx is done.
-// The error names the endpoint and wraps a [*LossError] when points were lost since
+// The error names the endpoint and wraps a *[outcome.LossError] when points were lost since
 // the last report. After Shutdown has begun it does nothing.
 func (p *Pipeline) ForceFlush(ctx context.Context) error {
 	var err error
@@ -105,7 +105,7 @@ func (p *Pipeline) ForceFlush(ctx context.Context) error {
 
 // Shutdown collects a last time, exports that, shuts exporter and readers down and
 // ends the goroutine. Every caller waits for the same work and gets its result: an
-// error that names the endpoint and wraps a [*LossError] with the numbers of the whole
+// error that names the endpoint and wraps a *[outcome.LossError] with the numbers of the whole
 // life when any point was lost. A caller whose ctx is done earlier gets the numbers as
 // they are when what is not exported yet is lost.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
@@ -114,7 +114,7 @@ func (p *Pipeline) Shutdown(ctx context.Context) error {
 		if p.sender != nil {
 			err = p.sender.drain(ctx)
 		}
-		ctx, cancel := ending.Grace(ctx)
+		ctx, cancel := queue.Grace(ctx)
 		defer cancel()
 		return errors.Join(err, p.Provider.Shutdown(ctx))
 	})
@@ -134,9 +134,9 @@ func (p *Pipeline) verdict(timeUp error, final bool) error {
 		err = p.sender.verdict(timeUp, final)
 	}
 	if err == nil {
-		err = fmt.Errorf("lens: the metric pipeline did not shut down in time: %w", timeUp)
+		err = named(p.endpoint, fmt.Errorf("lens: the metric pipeline did not shut down in time: %w", timeUp))
 	}
-	return named(p.endpoint, err)
+	return err
 }
 
 func named(endpoint string, err error) error {

@@ -9,9 +9,9 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // sender collects and exports.
@@ -21,7 +21,7 @@ type sender struct {
 	timeout  time.Duration
 	log      *errlog.Log
 	endpoint string
-	end      *ending.Shared
+	end      *queue.Ending
 
 	flushes chan chan error // gets what the exporter's ForceFlush says
 	stop    chan struct{}   // closed when the worker is to end
@@ -40,7 +40,7 @@ type sender struct {
 	finished bool   // the numbers are final
 }
 
-func newSender(set Settings, end *ending.Shared, collected chan struct{}) *sender {
+func newSender(set Settings, end *queue.Ending, collected chan struct{}) *sender {
 	s := &sender{
 		exp: set.Exporter, timeout: set.Timeout, log: set.Log, endpoint: set.Endpoint, end: end, collected: collected,
 		flushes: make(chan chan error), stop: make(chan struct{}), ended: make(chan struct{}),
@@ -182,16 +182,21 @@ func (s *sender) settle(n, lost int, err error, took time.Duration) bool {
 }
 
 func (s *sender) tell(err error, lost int) {
-	const kind = "data points lost"
 	switch {
 	case err == nil:
-		s.log.Recovered(kind, "lens: metrics are exported again", "endpoint", s.endpoint)
+		outcome.Recovered(s.log, what, s.endpoint)
 	case lost == 0:
 		s.log.Warn("metric export warning", "lens: metrics were exported, with a warning", "error", outcome.Text(err))
 	default:
-		s.log.Warn(kind, "lens: data points are being lost on the way to "+s.endpoint, "lost", lost, "error", outcome.Text(err))
+		s.mu.Lock()
+		loss := &outcome.LossError{What: what, Endpoint: s.endpoint, Failed: s.stats.LostPoints, Of: s.of, Cause: err}
+		s.mu.Unlock()
+		loss.Warn(s.log)
 	}
 }
+
+// what data points are called in errors.
+const what = "data points"
 
 // flush collects, exports and waits. Its error says what was lost since the last
 // report.
@@ -216,8 +221,7 @@ func (s *sender) flush(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reported, s.ofThen = s.stats, s.of
-	return named(s.endpoint, outcome.Both(
-		s.loss(s.stats.LostPoints-base.LostPoints, s.of-of, nil), unfinished))
+	return outcome.Both(s.loss(s.stats.LostPoints-base.LostPoints, s.of-of, nil), named(s.endpoint, unfinished))
 }
 
 // drain makes and sends the last collection, and shuts the exporter down. It returns
@@ -233,7 +237,7 @@ func (s *sender) drain(ctx context.Context) error {
 		s.export(last)
 	case <-ctx.Done(): // the verdict says it
 	}
-	ctx, cancel := ending.Grace(ctx)
+	ctx, cancel := queue.Grace(ctx)
 	defer cancel()
 	err := s.call(ctx, "ForceFlush", s.exp.ForceFlush)
 	err = outcome.Both(err, s.call(ctx, "Shutdown", s.exp.Shutdown))
@@ -244,7 +248,7 @@ func (s *sender) drain(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finish()
-	return named(s.endpoint, outcome.Both(s.loss(s.stats.LostPoints, s.of, nil), err))
+	return outcome.Both(s.loss(s.stats.LostPoints, s.of, nil), named(s.endpoint, err))
 }
 
 // finish makes the numbers final. s.mu is held.
@@ -276,7 +280,7 @@ func (s *sender) verdict(timeUp error, final bool) error {
 	select {
 	case <-s.collected:
 	default:
-		err = outcome.Both(err, fmt.Errorf("lens: the last collection has not ended: %w", timeUp))
+		err = outcome.Both(err, named(s.endpoint, fmt.Errorf("lens: the last collection has not ended: %w", timeUp)))
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // An exporter that never comes back, whatever its context says, keeps nobody, and
@@ -27,16 +29,16 @@ func TestHangingExporter(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	err := p.Shutdown(ctx)
-	var loss *LossError
-	if !errors.As(err, &loss) || loss.Points != 3 || loss.Of != 3 || !errors.Is(err, context.DeadlineExceeded) ||
-		!strings.Contains(err.Error(), "lens: exporting metrics to grpc://there: lens: 3 of 3 data points lost") {
+	var loss *outcome.LossError
+	if !errors.As(err, &loss) || loss.Failed != 3 || loss.Of != 3 || !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "lens: 3 of 3 data points lost on the way to grpc://there") {
 		t.Errorf("error %v", err)
 	}
 	if s := p.Stats(); s.LostPoints != 3 {
 		t.Errorf("stats %+v", s)
 	}
 	until(t, "over", func() bool { return p.end.Context().Err() != nil })
-	if err := p.Shutdown(context.Background()); !errors.As(err, &loss) || loss.Points != 3 {
+	if err := p.Shutdown(context.Background()); !errors.As(err, &loss) || loss.Failed != 3 {
 		t.Errorf("second caller: %v", err)
 	}
 	if s := numbersOf(p.Stats()); s != (Stats{Exports: 1, Failed: 1, LostPoints: 3}) {

@@ -16,6 +16,9 @@ func (s *Span) SetAttributes(attrs ...attribute.KeyValue) {
 		return
 	}
 	s.set(attrs)
+	if p := s.tracer.provider; p.watcher != nil {
+		p.wasSet(s, attrs)
+	}
 	s.mu.Unlock()
 }
 

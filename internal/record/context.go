@@ -3,6 +3,8 @@ package record
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -48,7 +50,22 @@ func withSpan(ctx context.Context, s *Span) context.Context {
 	if spanKey == nil {
 		return trace.ContextWithSpan(ctx, s)
 	}
-	return &spanContext{ctx, s}
+	c := &spanContext{ctx, s}
+	s.carrier = c
+	return c
+}
+
+// Context returns the context that the span was started in, and the background
+// once it has ended.
+func (s *Span) Context() context.Context {
+	ctx := context.Background()
+	if s.change() {
+		if s.carrier != nil {
+			ctx = s.carrier.Context
+		}
+		s.mu.Unlock()
+	}
+	return ctx
 }
 
 // parent is the span context of a parent, in parts, because a whole one is costly
@@ -95,19 +112,22 @@ func (p *Provider) parentOf(ctx context.Context, found *parent) bool {
 	return p.askForParent(ctx, found)
 }
 
-// nested is how many look-ups may be under way in a shard before one of them is
-// taken for a context whose Value starts a span below itself.
-const nested = 1000
+// With more than crowded look-ups under way in a shard, one asks its own stack
+// whether they are nested, because a context's Value starts a span below itself.
+// That goes on without end, so nestedAt of them are enough.
+const (
+	crowded  = 32
+	nestedAt = 16
+)
 
 func (p *Provider) askForParent(ctx context.Context, found *parent) (ok bool) {
 	inside := &p.open.here().lookups
-	if inside.Add(1) > nested {
-		inside.Add(-1)
+	defer inside.Add(-1)
+	if inside.Add(1) > crowded && isNested() {
 		p.fault(ContextFault, func() string { return fmt.Sprintf("Value of a context (%T) starts spans without end", ctx) })
 		return false
 	}
 	defer func() {
-		inside.Add(-1)
 		if !ok {
 			r := recover()
 			*found = parent{}
@@ -125,4 +145,18 @@ func (p *Provider) askForParent(ctx context.Context, found *parent) (ok bool) {
 		found.set(s.SpanContext())
 	}
 	return true
+}
+
+func isNested() bool {
+	pcs := make([]uintptr, 512)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for n, more := 0, true; more; {
+		var f runtime.Frame
+		if f, more = frames.Next(); strings.HasSuffix(f.Function, ".(*Provider).askForParent") {
+			if n++; n == nestedAt {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -42,7 +43,7 @@ func (s *Span) AddEventAt(name string, at time.Time, attrs []attribute.KeyValue)
 
 // addEvent needs s.mu held.
 func (s *Span) addEvent(name string, at time.Time, attrs []attribute.KeyValue) {
-	l, m := &s.tracer.provider.limits, s.extra()
+	l, m := &s.tracer.provider.limits, s.withEvent()
 	e := sdktrace.Event{Name: name, Time: at}
 	e.Attributes, e.DroppedAttributeCount = within(l.fitAll(attrs), l.AttributePerEventCountLimit)
 	m.events = add(m.events, e, l.EventCountLimit, &m.droppedEvents)
@@ -54,16 +55,16 @@ func (s *Span) AddLink(link trace.Link) {
 	if !s.change() {
 		return
 	}
-	s.addLink(link)
+	s.addLink(&link)
 	s.mu.Unlock()
 }
 
 // addLink needs s.mu held, or a new s.
-func (s *Span) addLink(link trace.Link) {
+func (s *Span) addLink(link *trace.Link) {
 	if !link.SpanContext.IsValid() && len(link.Attributes) == 0 && link.SpanContext.TraceState().Len() == 0 {
 		return
 	}
-	l, m := &s.tracer.provider.limits, s.extra()
+	l, m := &s.tracer.provider.limits, s.withLink()
 	to := sdktrace.Link{SpanContext: link.SpanContext}
 	to.Attributes, to.DroppedAttributeCount = within(l.fitAll(link.Attributes), l.AttributePerLinkCountLimit)
 	m.links = add(m.links, to, l.LinkCountLimit, &m.droppedLinks)
@@ -90,6 +91,9 @@ func add[T any](all []T, one T, limit int, dropped *int) []T {
 		all[limit-1] = one
 		*dropped++
 		return all
+	}
+	if len(all) == 1 && cap(all) == 1 {
+		all = slices.Grow(all, 3) // where there are two there are often more
 	}
 	return append(all, one)
 }

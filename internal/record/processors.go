@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -91,6 +92,11 @@ func (p *Provider) scopedOf(ctx context.Context) []attribute.KeyValue {
 func (p *Provider) opened(s *Span) {
 	defer p.caughtHook("SpanOpened")
 	s.slot = p.watcher.SpanOpened(s)
+}
+
+func (p *Provider) wasSet(s *Span, attrs []attribute.KeyValue) {
+	defer p.caughtHook("SpanSet")
+	p.watcher.SpanSet(s, s.slot, slices.Clone(attrs)) // so that the caller's stays on its stack
 }
 
 func (p *Provider) closed(s *Span) {

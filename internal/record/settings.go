@@ -51,11 +51,15 @@ type Settings struct {
 }
 
 // Watcher follows the open spans, tracked or not. Its methods are called on the
-// goroutine that starts or ends the span, with no lock held, and must not wait.
+// goroutine that uses the span, must not wait, and never run at the same time for
+// one span.
 type Watcher interface {
-	// SpanOpened is called when the span has its attributes and nobody else
-	// has the span. What it returns is given back to SpanClosed.
+	// SpanOpened is called when the span has the attributes of its start, before
+	// anybody else has the span. The other methods get what it returns.
 	SpanOpened(s *Span) (slot int32)
+	// SpanSet is called with the attributes that were given to SetAttributes. The
+	// span is locked then: only what never changes may be read, such as its ids.
+	SpanSet(s *Span, slot int32, attrs []attribute.KeyValue)
 	// SpanClosed is called once, after the span has ended.
 	SpanClosed(s *Span, slot int32)
 }

@@ -28,7 +28,7 @@ type Span struct {
 	spanID   trace.SpanID
 	parentID trace.SpanID
 
-	name, group string
+	name string
 
 	start int64 // Unix nanoseconds
 	// tick is the start on the monotonic clock, and the end in Unix nanoseconds
@@ -40,6 +40,10 @@ type Span struct {
 	previous, next *Span // in the shard
 
 	more *more
+
+	// carrier holds the context that the span was started in, until it ends, so
+	// that a queue of ended spans keeps nothing else alive.
+	carrier *spanContext
 
 	flags, parentFlags trace.TraceFlags
 	bits               bits // set at the start
@@ -66,10 +70,11 @@ const (
 	wallStart // the start was given without a reading of the monotonic clock
 )
 
-// origin is what the spans of a tracer have in common.
+// origin is what the spans of a tracer and a group have in common.
 type origin struct {
 	sdktrace.ReadWriteSpan // nil; for the methods that nobody else can have
 	tracer                 *Tracer
+	group                  string
 }
 
 // more is what few spans have.
@@ -95,6 +100,32 @@ type rare struct {
 func (s *Span) extra() *more {
 	if s.more == nil {
 		s.more = &more{}
+	}
+	return s.more
+}
+
+// withEvent and withLink return more, made if need be with room for the first in
+// the same object.
+func (s *Span) withEvent() *more {
+	if s.more == nil {
+		m := &struct {
+			more
+			room [1]sdktrace.Event
+		}{}
+		m.events = m.room[:0]
+		s.more = &m.more
+	}
+	return s.more
+}
+
+func (s *Span) withLink() *more {
+	if s.more == nil {
+		m := &struct {
+			more
+			room [1]sdktrace.Link
+		}{}
+		m.links = m.room[:0]
+		s.more = &m.more
 	}
 	return s.more
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	rt "runtime/trace"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
@@ -18,14 +21,17 @@ type Tracer struct {
 	embedded.Tracer
 	provider *Provider
 	scope    instrumentation.Scope
-	origin   origin
+	origin   origin // of spans without a group
+
+	recent  [32]atomic.Pointer[origin] // by group, where they were looked up last
+	mu      sync.Mutex
+	origins map[string]*origin
 }
 
 var _ trace.Tracer = (*Tracer)(nil)
 
 // options are those of a start that most starts do not have.
 type options struct {
-	links   []trace.Link
 	start   time.Time
 	newRoot bool
 }
@@ -38,19 +44,25 @@ func (t *Tracer) Start(ctx context.Context, name string, opts ...trace.SpanStart
 // StartGroup is Start for a span of a group.
 func (t *Tracer) StartGroup(ctx context.Context, group, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if len(opts) == 0 {
-		return t.begin(ctx, group, name, trace.SpanKindUnspecified, nil, nil)
+		return t.begin(ctx, group, name, trace.SpanKindUnspecified, nil, nil, options{})
 	}
 	c := trace.NewSpanStartConfig(opts...)
-	return t.begin(ctx, group, name, c.SpanKind(), c.Attributes(), &options{c.Links(), c.Timestamp(), c.NewRoot()})
+	return t.begin(ctx, group, name, c.SpanKind(), c.Attributes(), c.Links(), options{c.Timestamp(), c.NewRoot()})
+}
+
+// StartWith is StartSpan with links and, unless it is zero, a start time. It keeps
+// the attributes of the links.
+func (t *Tracer) StartWith(ctx context.Context, group, name string, kind trace.SpanKind, attrs []attribute.KeyValue, links []trace.Link, start time.Time) (context.Context, trace.Span) {
+	return t.begin(ctx, group, name, kind, attrs, links, options{start: start})
 }
 
 // StartSpan is StartGroup without options. It does not keep attrs, which may be
 // on the caller's stack. The span is a [Span] if it records.
 func (t *Tracer) StartSpan(ctx context.Context, group, name string, kind trace.SpanKind, attrs []attribute.KeyValue) (context.Context, trace.Span) {
-	return t.begin(ctx, group, name, kind, attrs, nil)
+	return t.begin(ctx, group, name, kind, attrs, nil, options{})
 }
 
-func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanKind, attrs []attribute.KeyValue, opts *options) (context.Context, trace.Span) {
+func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanKind, attrs []attribute.KeyValue, links []trace.Link, opts options) (context.Context, trace.Span) {
 	p := t.provider
 	if ctx == nil {
 		ctx = context.Background()
@@ -65,7 +77,7 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	if !askable {
 		shown = context.Background()
 	}
-	if opts != nil && opts.newRoot {
+	if opts.newRoot {
 		from = parent{}
 		shown = trace.ContextWithSpanContext(shown, trace.SpanContext{})
 	}
@@ -79,11 +91,10 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	if sample, ok := p.byRule(&from); ok {
 		d.record, d.sample = sample, sample
 	} else {
-		params := sdktrace.SamplingParameters{TraceID: traceID, Name: name, Kind: kind, Attributes: with(attrs, scoped)}
-		if opts != nil {
-			params.Links = opts.links
-		}
-		d = p.askSampler(shown, &from, params)
+		// Copies, because samplers may keep them.
+		d = p.askSampler(shown, &from, sdktrace.SamplingParameters{
+			TraceID: traceID, Name: name, Kind: kind, Attributes: with(attrs, scoped), Links: slices.Clone(links),
+		})
 	}
 	flags := from.flags &^ trace.FlagsSampled
 	if d.sample {
@@ -94,21 +105,19 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	}
 
 	s := newSpan(len(attrs) + len(scoped) + len(d.attrs))
-	s.origin = &t.origin
+	s.origin = t.originOf(group)
 	s.traceID, s.spanID, s.flags = traceID, spanID, flags
-	s.name, s.group = name, group
+	s.name = name
 	s.kind = uint8(trace.ValidateSpanKind(kind))
 	s.descend(&from, &d)
-	if opts == nil || opts.start.IsZero() {
+	if opts.start.IsZero() {
 		now := p.now()
 		s.start, s.tick = now.UnixNano(), int64(now.Sub(base))
 	} else {
 		s.setStart(opts.start)
 	}
-	if opts != nil {
-		for _, l := range opts.links {
-			s.addLink(l)
-		}
+	for i := range links {
+		s.addLink(&links[i])
 	}
 	if len(d.attrs) > 0 {
 		s.set(d.attrs)
@@ -122,11 +131,11 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 		}
 	}
 
-	p.open.enter(s)
-	if p.watcher != nil {
-		p.opened(s)
-	}
 	started := withSpan(ctx, s)
+	if p.watcher != nil {
+		p.opened(s) // before anybody can end it
+	}
+	p.open.enter(s)
 	if ps := p.processors.Load(); ps != nil {
 		ps.onStart(ctx, s)
 	}
@@ -136,8 +145,41 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	return started, s
 }
 
-// with returns a copy of attrs, because samplers may keep it, and of those scoped
-// ones whose keys it has not.
+// originOf takes as long for many groups as for few: names are constants, so that
+// their addresses tell them apart.
+func (t *Tracer) originOf(group string) *origin {
+	if group == "" {
+		return &t.origin
+	}
+	at := &t.recent[uint32(uintptr(unsafe.Pointer(unsafe.StringData(group)))+uintptr(len(group)))*0x9e3779b9>>27]
+	o := at.Load()
+	if o == nil || o.group != group {
+		o = t.makeOrigin(group)
+		at.Store(o)
+	}
+	return o
+}
+
+// maxOrigins bounds what is kept for a caller that makes up names of groups.
+const maxOrigins = 4096
+
+func (t *Tracer) makeOrigin(group string) *origin {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.origins[group]
+	if o == nil {
+		if t.origins == nil {
+			t.origins = make(map[string]*origin)
+		}
+		o = &origin{tracer: t, group: group}
+		if len(t.origins) < maxOrigins {
+			t.origins[group] = o
+		}
+	}
+	return o
+}
+
+// with returns a copy of attrs, and of those scoped ones whose keys it has not.
 func with(attrs, scoped []attribute.KeyValue) []attribute.KeyValue {
 	all := slices.Clone(attrs)
 	for _, kv := range scoped {
