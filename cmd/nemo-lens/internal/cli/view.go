@@ -62,8 +62,8 @@ out and counted.
 It shows a summary by span name, the slowest rank of each step, a waterfall and the critical
 path. The step of a span is its attribute dl.iteration, or that of the nearest span around it.
 A rank is slow by the time in which it did not wait: see --wait. The group of a span is its
-attribute nemo.span.group; lens does not send it, and without it the last part of the span's
-name counts: train.forward_backward is of the group forward_backward.`,
+attribute nemo.span.group, which the file exporter writes and no other; without it the last part
+of the span's name counts: train.forward_backward is of the group forward_backward.`,
 		Example: `  nemo-lens view spans-*.jsonl
   nemo-lens view --step 17 --show waterfall,critical spans-*.jsonl
   nemo-lens view --html run.html spans-*.jsonl
