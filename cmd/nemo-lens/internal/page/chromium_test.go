@@ -28,7 +28,7 @@ type browser struct {
 	to      *os.File
 	replies chan message
 	next    int
-	session string
+	tab     string
 	urls    []string // of all requests
 }
 
@@ -38,8 +38,8 @@ type message struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  json.RawMessage `json:"error,omitempty"`
-	// SessionID names the tab.
-	SessionID string `json:"sessionId,omitempty"`
+	// Tab is which tab a message is of.
+	Tab string `json:"sessionId,omitempty"`
 }
 
 func startBrowser(t *testing.T) *browser {
@@ -107,7 +107,7 @@ func startBrowser(t *testing.T) *browser {
 func (b *browser) send(method string, params any) int {
 	b.next++
 	raw, _ := json.Marshal(params)
-	text, _ := json.Marshal(message{ID: b.next, Method: method, Params: raw, SessionID: b.session})
+	text, _ := json.Marshal(message{ID: b.next, Method: method, Params: raw, Tab: b.tab})
 	_, _ = b.to.Write(append(text, 0))
 	return b.next
 }
@@ -150,9 +150,11 @@ func (b *browser) open(path string) (ready float64) {
 	b.t.Helper()
 	var target struct{ TargetID string }
 	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
-	var attached struct{ SessionID string }
+	var attached struct {
+		Tab string `json:"sessionId"`
+	}
 	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
-	b.session = attached.SessionID
+	b.tab = attached.Tab
 	b.call("Network.enable", map[string]any{}, nil)
 	b.call("Page.enable", map[string]any{}, nil)
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1500, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
