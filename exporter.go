@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
@@ -15,15 +16,16 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/logpipe"
 	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/wholeline"
 )
@@ -42,12 +44,14 @@ type plan struct {
 	where  string
 	opened []func() error // to be closed in the reverse order
 
-	lastErrors lastErrors
-	places     []place // of the signals that have an exporter, spans first
+	lastErrors   lastErrors
+	destinations map[otelenv.Signal]string // of the signals that are exported
+	off          map[otelenv.Signal]string // why one that the configuration switches on is off
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: lastErrors{}}
+	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: lastErrors{},
+		destinations: map[otelenv.Signal]string{}, off: map[otelenv.Signal]string{}}
 	defer func() {
 		if err != nil {
 			_ = p.close()
@@ -56,9 +60,7 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	inherited, warnings := otelenv.ResourceAttributes(p.env)
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
-	for _, w := range detectWarnings {
-		log().Warn(string(w), string(w))
-	}
+	warn(detectWarnings)
 	res := o.resource(cfg, runID, inherited, detected)
 	if cfg.TracesEnabled {
 		if err := p.planTraces(ctx, res); err != nil {
@@ -88,27 +90,89 @@ func (p *plan) close() error {
 	return errors.Join(errs...)
 }
 
-// place says where a signal goes.
-type place struct {
-	signal   otelenv.Signal
-	endpoint string
-}
+// hasSignals reports whether any signal is on.
+func (p *plan) hasSignals() bool { return p.traces != nil || p.metrics != nil || p.logs != nil }
 
 // endpoint describes where the signals go, once when they go to one place.
 func (p *plan) endpoint() string {
-	var text string
-	for i, at := range p.places {
-		switch {
-		case i == 0:
-			text = at.endpoint
-		case at.endpoint != p.places[0].endpoint:
-			text += ", " + string(at.signal) + " to " + at.endpoint
+	var text, one string
+	for _, signal := range otelenv.Signals {
+		switch to := p.destinations[signal]; {
+		case to == "" || to == one:
+		case text == "":
+			text, one = to, to
+		default:
+			text += ", " + string(signal) + " to " + to
 		}
 	}
 	return text
 }
 
+// report says of each signal where it goes, or that it is off and why.
+func (p *plan) report() (attrs []any) {
+	for _, signal := range otelenv.Signals {
+		text := "off"
+		if why := p.off[signal]; why != "" {
+			text = "off: " + why
+		}
+		if to := p.destinations[signal]; to != "" {
+			text = to
+		}
+		attrs = append(attrs, string(signal), text)
+	}
+	return attrs
+}
+
+// exporter returns the exporter of a signal by name.
+func (p *plan) exporter(signal otelenv.Signal) string {
+	if p.cfg.sources["EXPORTER"] != "" || p.cfg.Exporter != exporterOTLP {
+		return p.cfg.Exporter
+	}
+	name, warnings := otelenv.ParseExporter(signal, p.env)
+	warn(warnings)
+	return first(name, p.cfg.Exporter)
+}
+
+// hasNoDestination reports whether nobody has said where the signal goes although
+// somebody has for another one: a receiver of spans alone must not make a second one
+// necessary at the default endpoint, nor a test that keeps its spans in memory. When
+// nothing at all is said, all signals go to the default endpoint.
+func (p *plan) hasNoDestination(signal otelenv.Signal, exporter string) bool {
+	if exporter != exporterOTLP || p.cfg.Endpoint != "" {
+		return false
+	}
+	if name, _ := otelenv.EndpointVariable(signal, p.env); name != "" {
+		return false
+	}
+	if name, _ := otelenv.ParseExporter(signal, p.env); name != "" && p.cfg.sources["EXPORTER"] == "" {
+		return false
+	}
+	said := ""
+	if p.o.exporter != nil && p.cfg.sources["EXPORTER"] == "" {
+		said = "WithSpanExporter takes the spans only"
+	}
+	for _, other := range otelenv.Signals {
+		if name, alone := otelenv.EndpointVariable(other, p.env); alone {
+			said = name + " is for " + string(other) + " only"
+			break
+		}
+	}
+	if said == "" {
+		return false
+	}
+	own := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(string(signal)) + "_ENDPOINT"
+	p.off[signal] = "no destination, as " + said + "; " + own + " or OTEL_EXPORTER_OTLP_ENDPOINT gives one"
+	return true
+}
+
 func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
+	var exporter string
+	if p.o.exporter == nil {
+		exporter = p.exporter(otelenv.Traces)
+		if p.hasNoDestination(otelenv.Traces, exporter) && len(p.o.processors) == 0 {
+			return nil
+		}
+	}
 	s := &provider.Settings{
 		Log: log(), Resource: res, IDs: p.ids(),
 		Own: []SpanProcessor{scopedAttributes{}}, Processors: p.o.processors,
@@ -129,14 +193,21 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	p.traces = s
 	if p.o.exporter != nil {
-		s.Exporter, s.Endpoint = p.o.exporter, fmt.Sprintf("the program's %T", p.o.exporter)
-		p.places = append(p.places, place{otelenv.Traces, s.Endpoint})
+		s.Exporter, s.Endpoint = guard.New(p.o.exporter, guard.Options{Log: log()}), fmt.Sprintf("the program's %T", p.o.exporter)
+		p.destinations[otelenv.Traces] = s.Endpoint
+		return nil
+	}
+	if p.off[otelenv.Traces] != "" {
+		p.destinations[otelenv.Traces] = "the program's processors"
 		return nil
 	}
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, builders[sdktrace.SpanExporter]{
-		console: console.NewSpanExporter,
-		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o) },
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, exporter, builders[sdktrace.SpanExporter]{
+		console: func(w io.Writer) (sdktrace.SpanExporter, error) {
+			e, err := console.NewSpanExporter(w)
+			return guard.New(e, guard.Options{Log: log()}), err
+		},
+		otlp: func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
 	})
 	return err
 }
@@ -144,7 +215,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 func (d Detection) options() detect.Options {
 	options := detect.Options{
 		GPUIdentity: d.GPUIdentity, NvidiaSMI: d.NvidiaSMI, NvidiaSMITimeout: d.NvidiaSMITimeout,
-		ExactGPUCount: d.ExactGPUCount, ProcessStart: d.ProcessStart,
+		ProcessStart: d.ProcessStart,
 	}
 	if d.SlurmNewer {
 		options.Slurm = detect.SlurmNewer
@@ -156,7 +227,7 @@ func (d Detection) options() detect.Options {
 // be told.
 func (p *plan) ids() sdktrace.IDGenerator {
 	if p.cfg.SingleTraceID {
-		// A run id that was drawn here is known to nobody else.
+		// RunID is empty where the id was drawn here, which nobody else knows.
 		seed, ok := identity.TraceSeed(p.cfg.RunID, p.env)
 		if ok {
 			return identity.NewFixedIDGenerator(identity.TraceID(seed))
@@ -167,6 +238,11 @@ func (p *plan) ids() sdktrace.IDGenerator {
 }
 
 func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
+	exporter := p.exporter(otelenv.Metrics)
+	noDestination := p.hasNoDestination(otelenv.Metrics, exporter)
+	if noDestination && len(p.o.readers) == 0 {
+		return nil
+	}
 	s := &metricpipe.Settings{Log: log(), Resource: res, Readers: p.o.readers}
 	interval, warnings := otelenv.MetricInterval(p.env)
 	timeout, more := otelenv.MetricTimeout(p.env)
@@ -177,11 +253,12 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 	warn(append(warnings, more...))
 	s.Interval, s.Timeout = interval, timeout
 	p.metrics = s
-	if p.ownPlaceForSpans(otelenv.Metrics) {
+	if noDestination {
+		p.destinations[otelenv.Metrics] = "the program's readers"
 		return nil
 	}
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, builders[sdkmetric.Exporter]{
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, exporter, builders[sdkmetric.Exporter]{
 		console: func(w io.Writer) (sdkmetric.Exporter, error) { return console.NewMetricExporter(w) },
 		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
 			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
@@ -191,6 +268,10 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 }
 
 func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
+	exporter := p.exporter(otelenv.Logs)
+	if p.hasNoDestination(otelenv.Logs, exporter) {
+		return nil
+	}
 	sizes, warnings := otelenv.ParseLogBatch(p.env)
 	warn(warnings)
 	s := &logpipe.Settings{Log: log(), Resource: res, Batch: queue.Config{
@@ -198,31 +279,12 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 		Delay: sizes.ScheduleDelay, ExportTimeout: sizes.ExportTimeout, Block: p.cfg.BlockOnFullQueue,
 	}}
 	p.logs = s
-	if p.ownPlaceForSpans(otelenv.Logs) {
-		return nil
-	}
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, builders[sdklog.Exporter]{
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, exporter, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
 		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
 	})
 	return err
-}
-
-// ownPlaceForSpans reports whether a signal has nowhere to go because the
-// program takes the spans itself and nobody has named a place for the signal:
-// a test with an exporter in memory must not call a collector.
-func (p *plan) ownPlaceForSpans(signal otelenv.Signal) bool {
-	if p.o.exporter == nil || p.cfg.Exporter != exporterOTLP || p.cfg.sources["EXPORTER"] != "" || p.cfg.Endpoint != "" {
-		return false
-	}
-	named, _ := otelenv.ParseExporter(signal, p.env)
-	for _, variable := range signal.EndpointVariables() {
-		if text, _ := p.env(variable); text != "" {
-			return false
-		}
-	}
-	return named == ""
 }
 
 type builders[E any] struct {
@@ -231,14 +293,8 @@ type builders[E any] struct {
 }
 
 // exporterFor builds the exporter of one signal; it is nil for "none".
-func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (exporter E, endpoint string, err error) {
-	defer func() { p.places = append(p.places, place{signal, endpoint}) }()
-	name := p.cfg.Exporter
-	if p.cfg.sources["EXPORTER"] == "" && name == exporterOTLP {
-		fromOTel, warnings := otelenv.ParseExporter(signal, p.env)
-		warn(warnings)
-		name = first(fromOTel, name)
-	}
+func exporterFor[E any](p *plan, signal otelenv.Signal, name string, build builders[E]) (exporter E, endpoint string, err error) {
+	defer func() { p.destinations[signal] = endpoint }()
 	switch name {
 	case exporterConsole:
 		w, where, err := p.console()
@@ -264,53 +320,49 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (expo
 	return exporter, exporterNone, nil
 }
 
-// otlp resolves where a signal goes. What the program or lens's own variables
-// say stands alone: the standard variables of another product have no part in
-// it, and its keys are not sent there.
+// otlp resolves where a signal goes. An endpoint of lens's own stands alone: the
+// standard variables of another product have no part in the export then, and its
+// keys are not sent there.
 func (p *plan) otlp(signal otelenv.Signal) (otelenv.OTLP, error) {
-	if p.cfg.Endpoint != "" {
-		protocol := otelenv.GRPC
-		if p.cfg.Protocol != "" && p.cfg.Protocol != string(otelenv.GRPC) {
-			protocol = otelenv.HTTPProtobuf
-		}
-		list, warnings := otelenv.ParseHeaders("headers"+p.cfg.from("HEADERS"), p.cfg.Headers, protocol)
-		warn(warnings)
-		headers := make(map[string]string, len(list))
-		for _, h := range list {
-			headers[h.Key] = h.Value
-		}
-		resolved, warnings, err := otelenv.Explicit(signal, p.cfg.Protocol, p.cfg.Endpoint, nil, headers)
-		warn(warnings)
-		if err != nil {
-			return resolved, fmt.Errorf("lens: endpoint%s: %w", p.cfg.from("ENDPOINT"), err)
-		}
-		return resolved, nil
-	}
-	env := p.env
-	if p.cfg.Protocol != "" || p.cfg.Headers != "" {
-		env = p.shadowed(signal)
-	}
-	resolved, warnings, err := otelenv.ParseOTLP(signal, env)
+	resolved, warnings, err := otelenv.ParseOTLP(signal, p.cfg.otlp(signal), p.env)
 	warn(warnings)
 	return resolved, err
 }
 
-// shadowed puts lens's own protocol and headers before the standard ones.
-func (p *plan) shadowed(signal otelenv.Signal) otelenv.Lookup {
-	own := map[string]string{}
-	prefix := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(string(signal)) + "_"
-	if p.cfg.Protocol != "" {
-		own[prefix+"PROTOCOL"] = p.cfg.Protocol
+// otlp is what c says about the export of a signal over OTLP.
+func (c Config) otlp(signal otelenv.Signal) otelenv.Own {
+	insecure := ""
+	if c.Insecure != nil {
+		insecure = strconv.FormatBool(*c.Insecure)
 	}
-	if p.cfg.Headers != "" {
-		own[prefix+"HEADERS"] = p.cfg.Headers
+	own := otelenv.Own{}
+	for _, s := range []struct{ key, field, text string }{
+		{"ENDPOINT", "Endpoint", c.Endpoint}, {"PROTOCOL", "Protocol", c.Protocol}, {"HEADERS", "Headers", c.Headers},
+		{"INSECURE", "Insecure", insecure}, {"CERTIFICATE", "Certificate", c.Certificate},
+		{"CLIENT_CERTIFICATE", "ClientCertificate", c.ClientCertificate}, {"CLIENT_KEY", "ClientKey", c.ClientKey},
+	} {
+		own[s.key] = otelenv.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
 	}
-	return func(name string) (string, bool) {
-		if text, ok := own[name]; ok {
-			return text, true
-		}
-		return p.env(name)
+	off := map[otelenv.Signal]string{
+		otelenv.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
+		otelenv.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
+		otelenv.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
 	}
+	own["OFF"] = otelenv.Setting{Name: off[signal] + " to false"}
+	return own
+}
+
+// variable names a setting for a message that asks to change it: the variable that
+// it came from, else the one that would give it, and the field when the program set
+// it in code or reads no environment.
+func (c Config) variable(key, field string, set bool) string {
+	switch {
+	case c.sources[key] != "":
+		return c.sources[key]
+	case set || len(c.prefixes) == 0:
+		return "Config." + field
+	}
+	return c.prefixes[0] + "_" + key
 }
 
 // console opens what the console exporters write to, one for all signals.

@@ -4,7 +4,6 @@ package lens
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -20,6 +19,9 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/errtype"
+	"github.com/nemo-lens/lens/internal/globals"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and
@@ -28,9 +30,6 @@ const (
 	scopeLens    = "nemo.lens"
 	scopeHelpers = "nemo.lens.helpers"
 )
-
-// off is what a switched-off site gets: it records nothing.
-var off trace.Span = noop.Span{}
 
 // ManagedSpan starts a span when its group is on. It returns a context that
 // carries the span, and the span, to be ended with [End]. When the group is
@@ -42,7 +41,7 @@ var off trace.Span = noop.Span{}
 // [ManagedSpanWith] for those that a sampler needs.
 func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	return startSpan(ctx, scopeHelpers, group, name, privateCopy(attrs))
@@ -53,7 +52,7 @@ func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...att
 // links, are redacted, too.
 func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
@@ -97,15 +96,6 @@ func LinkedSpan(ctx context.Context, name string, remote trace.SpanContext, attr
 	return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs), trace.WithLinks(trace.Link{SpanContext: remote}))
 }
 
-// Detach returns a context for work that outlives its caller: it keeps the
-// values of ctx, and with them the trace, but neither deadline nor cancellation.
-func Detach(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return context.WithoutCancel(ctx)
-}
-
 // TraceFn wraps fn so that every call has a span when the group is on at the
 // moment of the call. Arguments and results pass unchanged.
 func TraceFn[In, Out any](group SpanGroup, name string, fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
@@ -114,8 +104,11 @@ func TraceFn[In, Out any](group SpanGroup, name string, fn func(context.Context,
 			return fn(ctx, in)
 		}
 		ctx, span := startSpan(ctx, scopeLens, group, name, nil)
-		defer End(span, &err)
-		return fn(ctx, in)
+		var failure error
+		defer End(span, &failure)
+		out, err = fn(ctx, in)
+		failure = errtype.Failure(ctx, err)
+		return out, err
 	}
 }
 
@@ -126,8 +119,11 @@ func TraceErrFn(group SpanGroup, name string, fn func(context.Context) error) fu
 			return fn(ctx)
 		}
 		ctx, span := startSpan(ctx, scopeLens, group, name, nil)
-		defer End(span, &err)
-		return fn(ctx)
+		var failure error
+		defer End(span, &failure)
+		err = fn(ctx)
+		failure = errtype.Failure(ctx, err)
+		return err
 	}
 }
 
@@ -183,7 +179,7 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 		return p.helpers
 	}
 	// Never set up, or shut down: what the program installed, if anything.
-	if !hinted.Load() && hinted.CompareAndSwap(false, true) && isDefault(otel.GetTracerProvider()) {
+	if !hinted.Load() && hinted.CompareAndSwap(false, true) && globals.IsDefault(otel.GetTracerProvider()) {
 		slog.Debug("lens: spans are started and telemetry is not set up, so they are not recorded; call lens.SetupTelemetry first")
 	}
 	return otel.GetTracerProvider().Tracer(scope)
@@ -193,13 +189,20 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 // nil span and a nil err are allowed; ending twice ends once.
 //
 // A non-nil *err is recorded as an exception event and sets the status to
-// Error, except for context.Canceled, wrapped or not, which only ends the span;
-// of joined errors all have to be that. A panic is recorded once, with its
+// Error, except for a cancellation, which only ends the span: context.Canceled
+// and a gRPC status with the code Canceled, wrapped or not; of joined errors all
+// have to be that. Functions of [TraceFn], [TraceErrFn] and [TaskGroup], which
+// know their context, also take the cause that it was cancelled with for one.
+// The exception's type is that of the first error in the chain that does more
+// than to add text. A panic is recorded once, with its
 // stack, by the innermost span that it passes; every span that it passes ends
 // with the status Error, and the same value goes on panicking. runtime.Goexit
 // ends the span. A status that is already Ok stays in every case, as the SDK
 // has it.
 func End(span trace.Span, err *error) {
+	if _, isOff := span.(noop.Span); isOff {
+		return // the most frequent case, without a call
+	}
 	if span == nil || !span.IsRecording() {
 		if span != nil {
 			span.End()
@@ -218,36 +221,14 @@ func End(span trace.Span, err *error) {
 		span.End()
 		panic(r)
 	}
-	if err != nil && *err != nil && !isCanceled(*err) {
+	if err != nil && *err != nil && !errtype.Canceled(*err) {
 		text := panicText(*err)
 		span.AddEvent("exception", trace.WithAttributes(
-			attribute.String("exception.type", reflect.TypeOf(*err).String()),
+			attribute.String("exception.type", errtype.Of(*err)),
 			attribute.String("exception.message", text)))
 		span.SetStatus(codes.Error, text)
 	}
 	span.End()
-}
-
-// isCanceled reports whether an error says no more than that its context was
-// cancelled: of joined errors all have to. It bears errors whose own methods
-// panic, as those of a typed nil do.
-func isCanceled(err error) (yes bool) {
-	defer func() {
-		if recover() != nil {
-			yes = false
-		}
-	}()
-	if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(context.Canceled) {
-		return true
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return isCanceled(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		joined := e.Unwrap()
-		return len(joined) > 0 && !slices.ContainsFunc(joined, func(err error) bool { return !isCanceled(err) })
-	}
-	return errors.Is(err, context.Canceled)
 }
 
 // panicText is the text of any value, also of one whose own method panics.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
@@ -268,7 +269,8 @@ func TestFailedSetupLeavesNothing(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.Nil(t, h)
 	}
-	require.LessOrEqual(t, runtime.NumGoroutine(), before)
+	// What tests before have left is ending, and so may be what the set-ups had.
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 30*time.Second, time.Millisecond) // and this function's own
 	//lint:ignore SA1012 a nil context is what is tested
 	_, err := SetupTelemetry(nil, DefaultConfig()) //nolint:staticcheck
 	require.ErrorContains(t, err, "context is nil")

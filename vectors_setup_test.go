@@ -422,7 +422,7 @@ func TestVectorsSetupFlow(t *testing.T) {
 				case "initialized":
 					require.Equal(t, want, Current() == h)
 				case "tracer_provider":
-					require.Equal(t, want == "sdk", otel.GetTracerProvider() == theSwitch)
+					require.Equal(t, want == "sdk", otel.GetTracerProvider() == globalTracers)
 				case "job_enabled":
 					require.Equal(t, want, IsSpanGroupEnabled(Job))
 				case "step_enabled":

@@ -84,7 +84,7 @@ func NewExportHandler(provider log.LoggerProvider, opts ...ExportOption) slog.Ha
 	if provider == nil {
 		provider = otel.GetLoggerProvider()
 	}
-	bridge := otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(safelog.Provider(provider)), otelslog.WithSource(e.source))
+	bridge := otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(naming{safelog.Provider(provider)}), otelslog.WithSource(e.source))
 	return &exportHandler{bridges: bridges{bridge, bridge}, level: e.level, sites: &sites{allow: e.allow}}
 }
 

@@ -101,46 +101,46 @@
 //	FA1  methods of logged values panic
 //	FA2  a metric callback panics or hangs
 //	FA3  two attributes with one name
-//	FA4  type of a wrapped error
+//	FA4  type of a wrapped error                       TestFieldA4TheTypeSaysWhatWentWrong; TestOf (internal/errtype)
 //
 //	B  Delivery
-//	FB1  metrics above the size limit
-//	FB2  instruments taken before the set-up
-//	FB3  a signal without a destination
-//	FB4  a receiver without metrics
-//	FB5  hints and certificates in every mode
+//	FB1  metrics above the size limit        TestFieldB1MetricsAboveTheLimit, TestFieldB1LostPartsAreCounted, TestFieldB1OnePointThatIsTooLarge
+//	FB2  instruments taken before the set-up           TestFieldB2WhatIsKeptRecordsIntoTheActiveSetUp; every kind of instrument: TestEveryInstrumentFollowsTheSetUp (internal/globals)
+//	FB3  a signal without a destination                TestFieldB3…
+//	FB4  a receiver without metrics          TestFieldB4NoPlaceForASignal
+//	FB5  hints and certificates in every mode TestFieldB5CertificatesInEveryMode, TestFieldB5HintsNameWhatHelps, TestFieldB5OnlyHeadersAreSet
 //	FB6  a loss without a cause
-//	FB7  tracestate of a link
-//	FB8  buckets of the export duration
+//	FB7  tracestate of a link                TestFieldB7TracestateOfALink; all else of a span: TestSpansAreAsUpstream (internal/otlp)
+//	FB8  buckets of the export duration      TestFieldB8ExportDurationHasBucketsBelowASecond
 //
 //	C  Configuration and identity
-//	FC1  quotes in variables
-//	FC2  ranks detected by default
-//	FC3  the operator's resource attributes
-//	FC4  one instance id a process
-//	FC5  nested launchers
-//	FC6  local ranks
-//	FC7  torchrun's run id
-//	FC8  a job in which nobody exports
-//	FC9  hidden devices
-//	FC10 what nvidia-smi prints
-//	FC11 32-bit platforms
+//	FC1  quotes in variables             TestFieldC1QuotesOfAnEnvFile (root); TestClean (internal/envtext)
+//	FC2  ranks detected by default       TestFieldC2RanksAreDetected (root)
+//	FC3  the operator's resource attributes TestFieldC3TheOperatorsAttributes, TestFieldC3TheNameInTheConfiguration (root)
+//	FC4  one instance id a process       TestFieldC4AChildIsAnInstanceOfItsOwn (root); TestFieldC4ProcessesOfOneRunAreInstances
+//	FC5  nested launchers                TestFieldC5TheInnerLauncherWins (internal/rankenv)
+//	FC6  local ranks                     TestFieldC6LocalRanks (internal/strategy)
+//	FC7  torchrun's run id               TestFieldC7OneRunIDForAJob (root); TestFieldC7NoneIsNoRunID (internal/identity)
+//	FC8  a job in which nobody exports   TestFieldC8NobodyWouldExport (internal/rankenv)
+//	FC9  hidden devices                  TestFieldC9HiddenDevices (internal/nvidia); TestFieldC9TheCountIsWhatCUDASees (internal/detect); TestFieldC9Select (gym/sampler)
+//	FC10 what nvidia-smi prints          TestFieldC10Rows, TestFieldC10ExitStatus (internal/nvidia); TestFieldC10ExitStatus14IsAWarning (internal/detect); TestFieldC10WhatIsKnownIsKept (gym/sampler)
+//	FC11 32-bit platforms                `make cross`: vet for 386, arm and arm64, the tests of the core on 386
 //
 //	D  HTTP, gRPC and the pool
-//	FD1  answers that nobody got
-//	FD2  optional interfaces of bodies
-//	FD3  what a handler leaves on a request
-//	FD4  cancelled without Close
-//	FD5  an error body that stalls
-//	FD6  secrets in error text
-//	FD7  series per Host header
-//	FD8  headers with many values
-//	FD9  cancellation in any form
-//	FD10 a redirect below a rollout
-//	FD11 keep-alive lines of an event stream
+//	FD1  answers that nobody got        TestFieldD1… (lenshttp, gym)
+//	FD2  optional interfaces of bodies  TestFieldD2HalfClose (lenshttp, gym/connpool); TestLike (internal/httpbody)
+//	FD3  what a handler leaves on a request TestFieldD3… (lenshttp, gym)
+//	FD4  cancelled without Close        TestFieldD4… (gym/connpool)
+//	FD5  an error body that stalls      TestFieldD5… (lenshttp)
+//	FD6  secrets in error text          TestFieldD6SecretsInErrors, FuzzCleanURL (lenshttp)
+//	FD7  series per Host header         TestFieldD7OneSeriesForAnyHost (lenshttp)
+//	FD8  headers with many values       TestFieldD8ManyValuedHeaders, TestW3CTraceparent, TestW3CTracestate (lenshttp)
+//	FD9  cancellation in any form       TestFieldD9ACancellationInAnyFormIsNoError; TestCanceled, TestCanceledIn (internal/errtype)
+//	FD10 a redirect below a rollout     TestFieldD10RedirectKeepsTheRollout (gym)
+//	FD11 keep-alive lines of a stream   TestFieldD11KeepAliveIsNoToken (gym)
 //
 //	E  Processes and signals
-//	FE1  signals ignored at start
-//	FE2  a main thread that has ended
-//	FE3  process ids used again
+//	FE1  signals ignored at start                      TestFieldE1IgnoredSignalsStayIgnored
+//	FE2  a main thread that has ended                  TestFieldE2TheMainThreadHasEnded (gym/memprofile)
+//	FE3  process ids used again                        TestFieldE3AProcessIDIsUsedAgain (gym/memprofile)
 package failuremodes

@@ -9,17 +9,6 @@ import (
 	"github.com/nemo-lens/lens/internal/errlog"
 )
 
-// oversizeError is a span that no request can carry.
-type oversizeError struct {
-	name        string // the beginning
-	size, limit int
-}
-
-func (e *oversizeError) Error() string {
-	return fmt.Sprintf("lens: span %q takes %d bytes and one request may have %d: shorten its attributes or lower the text limit",
-		e.name, e.size, e.limit)
-}
-
 // panicError is a panic of the exporter.
 type panicError struct {
 	call     string

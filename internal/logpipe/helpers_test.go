@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is more than any machine needs.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // exporter records the calls and does in them what the test wants.
 type exporter struct {

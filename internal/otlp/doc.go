@@ -4,10 +4,13 @@
 //
 // No environment variable has any part in it, but for the proxy variables that
 // net/http and grpc-go follow (HTTPS_PROXY, HTTP_PROXY for plaintext over HTTP,
-// NO_PROXY). That is why the wire clients are here and not those of
-// otlptracegrpc and its siblings: these read OTEL_EXPORTER_OTLP_* whatever they are
-// told, and print the text of what they cannot parse, passwords included. Spans are
-// translated by otlptrace, metrics and log records here.
+// NO_PROXY).
+//
+// Spans are written in their encoding here, and over gRPC leave through the client of
+// otlptracegrpc, over a connection made here, with its retries off. That client reads
+// OTEL_EXPORTER_OTLP_*, whatever it is told; where it would do more with it than read, it
+// is passed over, see upstream.go. Metrics and log records, and everything over HTTP,
+// leave through wire clients here: they have the same rules without an exception.
 //
 // What holds for all exporters:
 //   - Making one checks the certificate files and does nothing else: no goroutine,
@@ -20,7 +23,8 @@
 //     a minute, by later exports too. They wait, which leaves their successors in
 //     the queue.
 //   - Redirects are not followed.
-//   - Errors are of type [*Error], or [*PartialError] when the receiver took a part.
+//   - Errors are of type [*Error], or [*PartialError] when the receiver took a part, or
+//     outcome.LossError when a batch went in several requests and some were not taken.
 //     Their text holds the endpoint, the code and often the remedy, and nothing that
 //     the receiver wrote, as that may repeat what was sent to it.
 //   - Shutdown waits for exports under way until its context is done and then

@@ -1,5 +1,5 @@
 // Package provider assembles the SDK's tracer provider: the table of open
-// spans, the queue, and the guard in front of the exporter.
+// spans, the queue, and the exporter.
 package provider
 
 import (
@@ -60,7 +60,7 @@ func New(s Settings) *Pipeline {
 	// Before the queue, so that what it ends at shutdown still gets there.
 	opts = append(opts, sdktrace.WithSpanProcessor(p.Open))
 	if s.Exporter != nil {
-		exp := guard.New(s.Exporter, guard.Options{Log: s.Log})
+		exp := s.Exporter
 		s.Batch.What, s.Batch.Endpoint = "spans", s.Endpoint
 		s.Batch.Exporter = fmt.Sprintf("the span exporter %T", s.Exporter)
 		s.Batch.Close = exp.Shutdown
