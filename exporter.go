@@ -61,7 +61,8 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
 	warn(detectWarnings)
-	res := o.resource(cfg, runID, inherited, detected)
+	// Clean, also for the processors and readers of the program.
+	res := guard.CleanResource(o.resource(cfg, runID, inherited, detected))
 	if cfg.TracesEnabled {
 		if err := p.planTraces(ctx, res); err != nil {
 			return nil, err
@@ -275,7 +276,7 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, exporter, builders[sdkmetric.Exporter]{
 		console: func(w io.Writer) (sdkmetric.Exporter, error) { return console.NewMetricExporter(w) },
 		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
-			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
+			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation, log())
 		},
 	})
 	return err
@@ -296,7 +297,7 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 	var err error
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, exporter, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
-		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
+		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o, log()) },
 	})
 	return err
 }

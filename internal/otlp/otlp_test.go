@@ -113,7 +113,7 @@ func exportOne(t *testing.T, o otelenv.OTLP, signal otelenv.Signal) error {
 		return newExporter(t, o).ExportSpans(ctx, spans(1))
 	case otelenv.Metrics:
 		o.Endpoint.Path = replaceSignal(o.Endpoint.Path, "metrics")
-		e, err := NewMetricExporter(ctx, o, nil, nil)
+		e, err := NewMetricExporter(ctx, o, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func exportOne(t *testing.T, o otelenv.OTLP, signal otelenv.Signal) error {
 		})
 	default:
 		o.Endpoint.Path = replaceSignal(o.Endpoint.Path, "logs")
-		e, err := NewLogExporter(ctx, o)
+		e, err := NewLogExporter(ctx, o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,10 +269,10 @@ func TestMakingOneStartsNothing(t *testing.T) {
 		if _, err := NewTraceExporter(t.Context(), o, nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := NewMetricExporter(t.Context(), o, nil, nil); err != nil {
+		if _, err := NewMetricExporter(t.Context(), o, nil, nil, nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := NewLogExporter(t.Context(), o); err != nil {
+		if _, err := NewLogExporter(t.Context(), o, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -419,8 +419,8 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("%d spans arrived, %d were reported", n, delivered.Load())
 		}
 	})
-	m, _ := NewMetricExporter(t.Context(), settings(t, otelenv.GRPC, ""), nil, nil)
-	l, _ := NewLogExporter(t.Context(), settings(t, otelenv.GRPC, ""))
+	m, _ := NewMetricExporter(t.Context(), settings(t, otelenv.GRPC, ""), nil, nil, nil)
+	l, _ := NewLogExporter(t.Context(), settings(t, otelenv.GRPC, ""), nil)
 	if err := errors.Join(m.ForceFlush(t.Context()), l.ForceFlush(t.Context()), m.Shutdown(t.Context()), l.Shutdown(t.Context())); err != nil {
 		t.Error(err)
 	}

@@ -45,7 +45,7 @@ func (k *kept) UploadTraces(_ context.Context, spans []*pb.ResourceSpans) error 
 func upstreamRequest(t testing.TB, list []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
 	t.Helper()
 	var k kept
-	if err := guard.New(otlptrace.NewUnstarted(&k), guard.Options{}).ExportSpans(context.Background(), list); err != nil {
+	if err := guard.New(otlptrace.NewUnstarted(&k), guard.Options{TextLimit: -1}).ExportSpans(context.Background(), list); err != nil {
 		t.Fatal(err)
 	}
 	links := map[string][]sdktrace.Link{}
