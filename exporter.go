@@ -245,7 +245,7 @@ func (p *plan) ids() sdktrace.IDGenerator {
 		// RunID is empty where the id was drawn here, which nobody else knows.
 		seed, ok := identity.TraceSeed(p.cfg.RunID, p.env)
 		if ok {
-			return identity.NewFixedIDGenerator(identity.TraceID(seed))
+			return identity.FixedTraceID(identity.TraceID(seed))
 		}
 		log().Warn("single trace id", "one trace id for the job was asked for, but there is neither a SLURM job nor a RUN_ID to derive it from; trace ids are random")
 	}

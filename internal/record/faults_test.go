@@ -186,7 +186,7 @@ func TestGivenTimes(t *testing.T) {
 		time.Date(1500, 1, 2, 3, 4, 5, 6, time.UTC), time.Date(2500, 1, 2, 3, 4, 5, 6, time.Local),
 		time.Date(2020, 1, 2, 3, 4, 5, 6, time.UTC), time.Date(2020, 1, 2, 3, 4, 5, 6, there), time.Now(), time.Unix(0, 0),
 	} {
-		_, s := tracer.StartWith(t.Context(), "", "span", 0, nil, nil, at)
+		_, s := tracer.Start(t.Context(), "span", trace.WithTimestamp(at))
 		s.End(trace.WithTimestamp(at.Add(time.Second)))
 		got := s.(*Span)
 		if got.StartTime() != at.Round(0) || got.EndTime() != at.Add(time.Second).Round(0) ||
