@@ -1,18 +1,22 @@
 # `make demo` shows the library at work, `make test` is what CI runs.
 GO ?= go
 
-.PHONY: demo test check build unit noop cross flaky bench fuzz e2e
+.PHONY: demo test check build unit modules noop cross flaky bench fuzz e2e
 
 demo: ## train a real model with its spans on standard output; needs no collector
 	NEMO_LENS_ENABLED=1 NEMO_LENS_EXPORTER=console $(GO) run ./examples/training
 
-test: check build unit noop cross
+# The development tools have their versions in the go.mod of lensvet, so that
+# they are no requirements of the library.
+STATICCHECK = $(GO) tool -modfile=$(CURDIR)/cmd/lensvet/go.mod staticcheck
+
+test: check build unit modules noop cross
 
 check:
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(STATICCHECK) ./...
 
 build:
 	$(GO) build ./...
@@ -21,6 +25,11 @@ build:
 unit:
 	$(GO) test -race -shuffle=on -vet=off -timeout 8m ./... # check has vetted
 	$(GO) test -vet=off -run Allocat . ./instruments ./lenshttp ./lenslog ./gym # what -race would count wrongly
+
+modules: ## the modules inside the repository; e2e has a target of its own
+	cd cmd/lensvet && $(GO) vet ./... && $(GO) test -vet=off ./... && $(GO) tool staticcheck ./...
+	cd bench && $(GO) vet ./...
+	cd internal/e2e && $(GO) vet ./...
 
 noop:
 	$(GO) vet -tags lens_noop ./...
