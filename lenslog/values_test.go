@@ -96,7 +96,7 @@ func TestFieldA1LoggedValuesPanic(t *testing.T) {
 		"type panics": {func(l *slog.Logger) { l.Error("x", "err", typedErr{}) },
 			map[string]any{"exception.message": "typed", "exception.type": "lenslog_test.typedErr"}},
 		"wrapped": {func(l *slog.Logger) { l.Error("x", "err", errors.Join(loudErr{}, fs.ErrExist)) },
-			map[string]any{"exception.message": loud, "exception.type": "*errors.joinError"}},
+			map[string]any{"exception.message": loud, "exception.type": "lenslog_test.loudErr"}},
 		"logger's": {func(l *slog.Logger) { l.With("err", loudErr{}).Error("x", "n", 1) },
 			map[string]any{"exception.message": loud, "exception.type": "lenslog_test.loudErr", "n": int64(1)}},
 		"in a group": {func(l *slog.Logger) { l.Error("x", slog.Group("g", "err", (*nilErr)(nil), "n", 1)) },
@@ -112,7 +112,7 @@ func TestFieldA1LoggedValuesPanic(t *testing.T) {
 		"behind a pointer": {func(l *slog.Logger) { var err error = loudErr{}; l.Error("x", "p", &err) }, nil},
 		"text": {func(l *slog.Logger) { l.Error("x", "t", loudText{3}) },
 			map[string]any{"t": "%!v(PANIC=String method: loud)"}},
-		"valuer": {func(l *slog.Logger) { l.Error("x", "v", (*loudValuer)(nil), "n", 1) }, nil},
+		"valuer":             {func(l *slog.Logger) { l.Error("x", "v", (*loudValuer)(nil), "n", 1) }, nil},
 		"valuer of an error": {func(l *slog.Logger) { l.Error("x", "v", valuer{loudErr{}}) }, map[string]any{"exception.message": loud, "exception.type": "lenslog_test.loudErr"}},
 	} {
 		t.Run(name, func(t *testing.T) {
