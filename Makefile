@@ -1,7 +1,7 @@
 # `make demo` shows the library at work, `make test` is what CI runs.
 GO ?= go
 
-.PHONY: demo test check build unit noop cross flaky bench fuzz e2e
+.PHONY: demo test check build unit modules noop cross flaky bench fuzz e2e
 
 demo: ## train a real model and show what was recorded; needs no collector
 	@dir="$$(mktemp -d)" && \
@@ -10,13 +10,17 @@ demo: ## train a real model and show what was recorded; needs no collector
 	echo && echo "the timeline in a browser: $(GO) run ./cmd/nemo-lens view --html $$dir/run.html $$dir/spans.jsonl" && \
 	echo "the raw spans:             $(GO) run ./cmd/nemo-lens view --show spans --lines 0 $$dir/spans.jsonl"
 
-test: check build unit noop cross
+# The development tools have their versions in the go.mod of lensvet, so that
+# they are no requirements of the library.
+STATICCHECK = $(GO) tool -modfile=$(CURDIR)/cmd/lensvet/go.mod staticcheck
+
+test: check build unit modules noop cross
 
 check:
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(STATICCHECK) ./...
 
 build:
 	$(GO) build ./...
@@ -25,6 +29,11 @@ build:
 unit:
 	$(GO) test -race -shuffle=on -vet=off -timeout 8m ./... # check has vetted
 	$(GO) test -vet=off -run Allocat . ./instruments ./lenshttp ./lenslog ./gym # what -race would count wrongly
+
+modules: ## the modules inside the repository; e2e has a target of its own
+	cd cmd/lensvet && $(GO) vet ./... && $(GO) test -vet=off ./... && $(GO) tool staticcheck ./...
+	cd bench && $(GO) vet ./...
+	cd internal/e2e && $(GO) vet ./...
 
 noop:
 	$(GO) vet -tags lens_noop ./...

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/tools/go/analysis/analysistest"
 
-	"github.com/nemo-lens/lens/internal/ctxloop"
+	"github.com/nemo-lens/lens/cmd/lensvet/internal/ctxloop"
 )
 
 // A line with a "want" comment has to have that report, and every other line

@@ -1,5 +1,5 @@
 // Package growth has one loop in two forms, against the real lens: lensvet has
-// to find the first, and the test of package ctxloop measures what it keeps.
+// to report the first, and TestE5AContextChainKeepsItsSpans measures what it keeps.
 package growth
 
 import (
