@@ -14,10 +14,12 @@ import (
 
 // subject is one row of a table.
 type subject struct {
-	name string
-	loop func(n int) // does the operation n times
-	stop func()      // after the last round; may be nil
-	skip string      // why the row is missing; empty when it is there
+	name       string
+	loop       func(n int) // does the operation n times
+	prepare    func()      // before each round, not timed; may be nil
+	stop       func()      // after the last round; may be nil
+	goroutines int         // 0 means what the table says
+	skip       string      // why the row is missing; empty when it is there
 }
 
 // table is a set of subjects that take turns.
@@ -30,28 +32,32 @@ type table struct {
 // result is what was measured of one subject.
 type result struct {
 	subject
-	median, low, high float64 // nanoseconds an operation: median and quartiles
-	allocs, bytes     float64 // an operation
+	times             []float64 // nanoseconds an operation, of each round
+	median, low, high float64   // of them: median and quartiles
+	allocs, bytes     float64   // an operation
 }
 
-const roundTime = 20 * time.Millisecond
-
-// measure runs the subjects in turn for the given number of rounds.
-func (t table) measure(rounds int) []result {
-	workers := max(t.goroutines, 1)
+// measure runs the subjects in turn and prints the table.
+func (r *run) measure(t table) []result {
 	results := make([]result, len(t.rows))
 	counts := make([]int, len(t.rows))
-	times := make([][]float64, len(t.rows))
-	for i, s := range t.rows {
-		results[i].subject = s
+	for i := range t.rows {
+		s := &t.rows[i]
+		s.goroutines = max(s.goroutines, t.goroutines, 1)
+		if s.prepare == nil {
+			s.prepare = func() {}
+		}
+		results[i].subject = *s
 		if s.skip == "" {
-			counts[i] = calibrate(s.loop, workers)
+			s.prepare()
+			counts[i] = r.calibrate(s.loop, s.goroutines)
 		}
 	}
-	for range rounds {
+	for range r.rounds {
 		for i, s := range t.rows {
 			if s.skip == "" {
-				times[i] = append(times[i], float64(timed(s.loop, counts[i], workers))/float64(counts[i]))
+				s.prepare()
+				results[i].times = append(results[i].times, float64(timed(s.loop, counts[i], s.goroutines))/float64(counts[i]))
 			}
 		}
 	}
@@ -60,19 +66,21 @@ func (t table) measure(rounds int) []result {
 			continue
 		}
 		r := &results[i]
-		r.median, r.low, r.high = quartiles(times[i])
+		r.median, r.low, r.high = quartiles(r.times)
+		s.prepare()
 		r.allocs, r.bytes = allocations(s.loop, counts[i])
 		if s.stop != nil {
 			s.stop()
 		}
 	}
+	write(r, t, results)
 	return results
 }
 
-func calibrate(loop func(int), workers int) int {
-	for n := 100 * workers; ; n *= 2 {
-		if d := timed(loop, n, workers); d > roundTime/4 || n > 1<<30 {
-			return max(workers, int(float64(n)*float64(roundTime)/float64(d)))
+func (r *run) calibrate(loop func(int), workers int) int {
+	for n := workers; ; n *= 2 {
+		if d := timed(loop, n, workers); d > r.roundTime/4 || n > 1<<28 {
+			return max(workers, int(float64(n)*float64(r.roundTime)/float64(d)))
 		}
 	}
 }
