@@ -13,7 +13,7 @@ import (
 )
 
 func TestEmitSpan(t *testing.T) {
-	rec, _ := record(t, "job")
+	rec, _ := recordSpans(t, "job")
 	at := time.Unix(1_700_000_000, 250)
 	ctx, parent := ManagedSpan(context.Background(), Job, "parent")
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestVectorsEmitSpanTimes(t *testing.T) {
 		}
 	}
 	vectors(t, "emit_span_times_nightly", &suite)
-	rec, _ := record(t, "job")
+	rec, _ := recordSpans(t, "job")
 	compared := 0
 	for _, c := range suite.Cases {
 		start, okStart := unixTime(t, c.Start)
@@ -94,7 +94,7 @@ func TestVectorsEmitSpanTimes(t *testing.T) {
 }
 
 func TestLinkedSpan(t *testing.T) {
-	rec, _ := record(t, "")
+	rec, _ := recordSpans(t, "")
 	remote := trace.SpanContextFromContext(ExtractContext(context.Background(), map[string]string{"traceparent": someParent}))
 	ctx, linked := LinkedSpan(context.Background(), "linked", remote, attribute.Int("n", 1))
 	_, plain := LinkedSpan(ctx, "plain", trace.SpanContext{})
@@ -110,7 +110,7 @@ func TestLinkedSpan(t *testing.T) {
 }
 
 func TestDetachKeepsTheTraceOnly(t *testing.T) {
-	record(t, "job")
+	recordSpans(t, "job")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	ctx, span := ManagedSpan(ctx, Job, "x")
 	defer span.End()
@@ -125,7 +125,7 @@ func TestDetachKeepsTheTraceOnly(t *testing.T) {
 }
 
 func TestWithSpanAttributes(t *testing.T) {
-	rec, h := record(t, "job")
+	rec, h := recordSpans(t, "job")
 	outer := WithSpanAttributes(context.Background(), attribute.Int("epoch", 1), attribute.String("token", "x"), attribute.String("who", "outer"))
 	inner := WithSpanAttributes(outer, attribute.String("who", "inner"))
 	_, a := ManagedSpan(inner, Job, "a", attribute.Int("epoch", 7))
@@ -151,7 +151,7 @@ func TestWithSpanAttributes(t *testing.T) {
 }
 
 func TestGroupTracerProviderFollowsTheGateLive(t *testing.T) {
-	rec, h := record(t, "job")
+	rec, h := recordSpans(t, "job")
 	tracer := GroupTracerProvider(Step).Tracer("library", trace.WithInstrumentationVersion("1.2"))
 	ctx := context.Background()
 	got, span := tracer.Start(ctx, "off")
@@ -181,6 +181,6 @@ func TestGroupTracerProviderFollowsTheGateLive(t *testing.T) {
 }
 
 func TestInjectAndExtractWhileSetUp(t *testing.T) {
-	record(t, "job")
+	recordSpans(t, "job")
 	requireW3C(t)
 }

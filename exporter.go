@@ -24,7 +24,7 @@ import (
 	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
-	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/wholeline"
@@ -33,7 +33,7 @@ import (
 // plan is everything that a pipeline is built from. Making it starts no
 // goroutine; what it opened is closed again when it cannot be finished.
 type plan struct {
-	traces  *provider.Settings // each is nil when its signal is off
+	traces  *pipeline.TraceSettings // each is nil when its signal is off
 	metrics *metricpipe.Settings
 	logs    *logpipe.Settings
 
@@ -44,13 +44,13 @@ type plan struct {
 	where  string
 	opened []func() error // to be closed in the reverse order
 
-	lastErrors   lastErrors
+	lastErrors   pipeline.LastErrors
 	destinations map[otelenv.Signal]string // of the signals that are exported
 	off          map[otelenv.Signal]string // why one that the configuration switches on is off
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: lastErrors{},
+	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
 		destinations: map[otelenv.Signal]string{}, off: map[otelenv.Signal]string{}}
 	defer func() {
 		if err != nil {
@@ -78,6 +78,14 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 		}
 	}
 	return p, nil
+}
+
+// build starts what was planned. It cannot fail.
+func (p *plan) build() *pipeline.Pipeline {
+	return pipeline.New(pipeline.Plan{
+		Traces: p.traces, Metrics: p.metrics, Logs: p.logs, LastErrors: p.lastErrors,
+		Groups: func() int { return EnabledSpanGroups().Len() }, Log: log(),
+	})
 }
 
 // close closes what the exporters were given to write to.
@@ -173,9 +181,8 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 			return nil
 		}
 	}
-	s := &provider.Settings{
-		Log: log(), Resource: res, IDs: p.ids(),
-		Own: []SpanProcessor{scopedAttributes{}}, Processors: p.o.processors,
+	s := &pipeline.TraceSettings{
+		Log: log(), Resource: res, IDs: p.ids(), Scoped: scopedAttributes, Processors: p.o.processors,
 	}
 	chosen, warnings := otelenv.ParseSampler(p.env)
 	s.Sampler = chosen.SDK()
@@ -193,7 +200,8 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	p.traces = s
 	if p.o.exporter != nil {
-		s.Exporter, s.Endpoint = guard.New(p.o.exporter, guard.Options{Log: log()}), fmt.Sprintf("the program's %T", p.o.exporter)
+		s.Exporter, s.Endpoint = guardedViews(p.o.exporter), fmt.Sprintf("the program's %T", p.o.exporter)
+		s.ExporterName = fmt.Sprintf("the span exporter %T", p.o.exporter)
 		p.destinations[otelenv.Traces] = s.Endpoint
 		return nil
 	}
@@ -202,14 +210,20 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 		return nil
 	}
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, exporter, builders[sdktrace.SpanExporter]{
-		console: func(w io.Writer) (sdktrace.SpanExporter, error) {
+	s.ExporterName = "the " + exporter + " exporter of spans"
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, exporter, builders[pipeline.SpanExporter]{
+		console: func(w io.Writer) (pipeline.SpanExporter, error) {
 			e, err := console.NewSpanExporter(w)
-			return guard.New(e, guard.Options{Log: log()}), err
+			return guardedViews(e), err
 		},
-		otlp: func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
+		otlp: func(o otelenv.OTLP) (pipeline.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
 	})
 	return err
+}
+
+// guardedViews is for exporters that have no defences of their own.
+func guardedViews(e SpanExporter) pipeline.SpanExporter {
+	return pipeline.Views(guard.New(e, guard.Options{Log: log()}))
 }
 
 func (d Detection) options() detect.Options {
@@ -234,7 +248,7 @@ func (p *plan) ids() sdktrace.IDGenerator {
 		}
 		log().Warn("single trace id", "one trace id for the job was asked for, but there is neither a SLURM job nor a RUN_ID to derive it from; trace ids are random")
 	}
-	return identity.NewIDGenerator()
+	return nil // the recorder's own
 }
 
 func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/globals"
 	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/w3c/propagator"
 )
 
@@ -24,35 +25,35 @@ var (
 
 // publish makes p the pipeline that everything records into; nil stands for none.
 // Guarded by setupMu.
-func publish(p *pipeline) {
+func publish(p *pipeline.Pipeline) {
 	active.Store(p)
-	if p == nil || p.metrics == nil {
+	if p == nil || p.Metrics == nil {
 		globalMeters.Use(nil)
 	} else {
-		globalMeters.Use(p.metrics.Provider)
+		globalMeters.Use(p.Metrics.Provider)
 	}
-	if p == nil || p.logs == nil {
+	if p == nil || p.Logs == nil {
 		globalLoggers.Use(nil)
 	} else {
-		globalLoggers.Use(p.logs.Provider)
+		globalLoggers.Use(p.Logs.Provider)
 	}
 }
 
 // installGlobals makes lens's providers OpenTelemetry's global ones, for the signals that
 // are on. What the application has installed stays, unless decision says otherwise.
-func installGlobals(decision *bool, p *pipeline) {
+func installGlobals(decision *bool, p *pipeline.Pipeline) {
 	ours := globals.Providers{Propagator: func() propagation.TextMapPropagator {
 		propagators, warnings := otelenv.ParsePropagators(os.LookupEnv)
 		warn(warnings)
 		return propagators.TextMap()
 	}}
-	if p.Pipeline != nil {
+	if p.Traces != nil {
 		ours.Tracers = globalTracers
 	}
-	if p.metrics != nil {
+	if p.Metrics != nil {
 		ours.Meters = globalMeters
 	}
-	if p.logs != nil {
+	if p.Logs != nil {
 		ours.Loggers = globalLoggers
 	}
 	if globals.Install(decision, ours) {

@@ -26,7 +26,9 @@ import (
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/rankenv"
+	"github.com/nemo-lens/lens/internal/record"
 	"github.com/nemo-lens/lens/internal/strategy"
 )
 
@@ -133,7 +135,7 @@ func WithDetection(d Detection) Option { return func(o *options) { o.detection =
 func WithAllowReinit() Option { return func(o *options) { o.allowReinit = true } }
 
 var (
-	active  atomic.Pointer[pipeline] // of the set-up that exports
+	active  atomic.Pointer[pipeline.Pipeline] // of the set-up that exports
 	setupMu sync.Mutex
 	current atomic.Pointer[TelemetryHandle] // of the enabled set-up; written under setupMu
 	logs    atomic.Pointer[errlog.Log]
@@ -252,14 +254,17 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	}
 	// From here on nothing fails.
 	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
+	if h.pipeline.Traces != nil {
+		h.tracer = h.pipeline.Traces.Own(scopeLens)
+	}
 	publish(h.pipeline)
 	installGlobals(o.global, h.pipeline)
 	h.restore = restoreErrors
-	if cfg.RuntimeMetrics && h.pipeline.metrics != nil {
-		startRuntimeMetrics(h.pipeline.metrics.Provider)
+	if cfg.RuntimeMetrics && h.pipeline.Metrics != nil {
+		startRuntimeMetrics(h.pipeline.Metrics.Provider)
 	}
 	strict.Store(o.strict)
-	if err := useGroups(cfg.Groups, cfg.SpanGroups, h.pipeline.Pipeline == nil); err != nil {
+	if err := useGroups(cfg.Groups, cfg.SpanGroups, h.pipeline.Traces == nil); err != nil {
 		// Validate has resolved the same spec; only a resolver that changes its
 		// mind comes here.
 		log().Warn("span groups", err.Error())
@@ -345,7 +350,8 @@ func Current() *TelemetryHandle { return current.Load() }
 // TelemetryHandle is a running set-up. Every method is safe on a nil handle
 // and for concurrent use.
 type TelemetryHandle struct {
-	pipeline  *pipeline // nil when nothing is exported
+	pipeline  *pipeline.Pipeline // nil when nothing is exported
+	tracer    *record.Tracer     // nil when no spans are
 	enabled   bool
 	endpoint  string
 	runID     string
@@ -396,7 +402,7 @@ func (h *TelemetryHandle) ForceFlush(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	return h.pipeline.forceFlush(ctx)
+	return h.pipeline.ForceFlush(ctx)
 }
 
 // Shutdown switches every group off, ends the spans that are still open, hands
@@ -416,7 +422,7 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	err := h.pipeline.shutdown(ctx)
+	err := h.pipeline.Shutdown(ctx)
 	log().Flush()
 	if ctx.Err() != nil {
 		// Something may still be writing to the file, or hang in it.
@@ -437,7 +443,7 @@ func (h *TelemetryHandle) detach() {
 	defer setupMu.Unlock()
 	if current.Load() == h {
 		if h.pipeline != nil {
-			h.pipeline.groupsAtEnd.Store(int64(EnabledSpanGroups().Len()) + 1)
+			h.pipeline.GateCloses()
 		}
 		leaveGroups()
 		strict.Store(false)
@@ -475,22 +481,22 @@ func (h *TelemetryHandle) Stats() (s Stats) {
 		return s
 	}
 	p := h.pipeline
-	if p.Pipeline != nil {
+	if p.Traces != nil {
 		// One snapshot of the queue; what started is read after it, so that a
 		// span never ends before it starts.
-		c := p.Counts()
+		c := p.Traces.Counts()
 		s.Ended, s.Exported, s.Dropped, s.Failed, s.Queued = c.Given, c.Exported, c.Dropped, c.Failed, c.Queued
-		if !p.HasQueue() {
-			s.Ended = p.Open.Ended()
+		if !p.Traces.HasQueue() {
+			s.Ended = p.Traces.Ended()
 		}
-		s.Open, s.Started = uint64(p.Open.Len()), p.Open.Started()
+		s.Open, s.Started = uint64(p.Traces.Open()), p.Traces.Started()
 	}
-	if p.metrics != nil {
-		m := p.metrics.Stats()
+	if p.Metrics != nil {
+		m := p.Metrics.Stats()
 		s.Metrics = SignalStats{Exported: m.Points, Lost: m.LostPoints}
 	}
-	if p.logs != nil {
-		l := p.logs.Stats()
+	if p.Logs != nil {
+		l := p.Logs.Stats()
 		s.Logs = SignalStats{Exported: l.Exported, Lost: l.Dropped + l.Failed, Queued: l.Queued}
 	}
 	return s
@@ -499,10 +505,10 @@ func (h *TelemetryHandle) Stats() (s Stats) {
 // OpenSpans returns the sampled spans that are open, earliest start first. The
 // slice is the caller's. Spans that start or end meanwhile may be in it or not.
 func (h *TelemetryHandle) OpenSpans() []OpenSpan {
-	if !h.IsExporting() || h.pipeline.Pipeline == nil {
+	if !h.IsExporting() || h.pipeline.Traces == nil {
 		return nil
 	}
-	snapshot := h.pipeline.Open.Snapshot()
+	snapshot := h.pipeline.Traces.OpenSpans()
 	open := make([]OpenSpan, len(snapshot))
 	for i, s := range snapshot {
 		open[i] = OpenSpan{

@@ -21,7 +21,7 @@ func (h *TelemetryHandle) Meter() metric.Meter { return h.MeterProvider().Meter(
 // The global provider, when it is lens's, is the same one. Callbacks that the
 // same code registers again after another set-up replace those from before.
 func (h *TelemetryHandle) MeterProvider() metric.MeterProvider {
-	if !h.IsExporting() || h.pipeline.metrics == nil {
+	if !h.IsExporting() || h.pipeline.Metrics == nil {
 		return noopmetric.NewMeterProvider()
 	}
 	return globalMeters
@@ -31,7 +31,7 @@ func (h *TelemetryHandle) MeterProvider() metric.MeterProvider {
 // package lenslog, one that records nothing when they are off in this set-up.
 // Its loggers may be kept over set-ups, as the instruments of MeterProvider.
 func (h *TelemetryHandle) LoggerProvider() otellog.LoggerProvider {
-	if !h.IsExporting() || h.pipeline.logs == nil {
+	if !h.IsExporting() || h.pipeline.Logs == nil {
 		return nooplog.NewLoggerProvider()
 	}
 	return globalLoggers

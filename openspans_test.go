@@ -15,7 +15,7 @@ import (
 )
 
 func TestOpenSpansSayWhatTheProcessIsDoing(t *testing.T) {
-	_, h := record(t, "job")
+	_, h := recordSpans(t, "job")
 	ctx, outer := ManagedSpan(context.Background(), Job, "outer", attribute.Int("n", 1))
 	_, inner := SpanCM(ctx, "inner")
 	open := h.OpenSpans()

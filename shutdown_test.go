@@ -41,8 +41,8 @@ func TestNoSignalTakesTheTimeOfAnother(t *testing.T) {
 		e := gatedExporter{make(chan struct{})}
 		h, err := SetupTelemetry(context.Background(), cfg, discard(), WithSpanExporter(e))
 		require.NoError(t, err)
-		require.NotNil(t, h.pipeline.metrics)
-		require.NotNil(t, h.pipeline.logs)
+		require.NotNil(t, h.pipeline.Metrics)
+		require.NotNil(t, h.pipeline.Logs)
 		_, span := ManagedSpan(context.Background(), Job, "job")
 		End(span, nil)
 		ctx, cancel := context.WithTimeout(context.Background(), 900*time.Millisecond)

@@ -72,11 +72,11 @@ func TestThreeSignalsOfOneRun(t *testing.T) {
 			}
 		}
 		require.EqualValues(t, 42, values["tokens"])
-		require.EqualValues(t, 1, values[healthStarted])
-		require.EqualValues(t, 1, values[healthExported], "metrics are read after the spans went out")
-		require.EqualValues(t, 0, values[healthLive])
-		require.Contains(t, values, healthDuration)
-		require.EqualValues(t, 3, values[healthGroups], "those that were on when the shutdown began")
+		require.EqualValues(t, 1, values["otel.sdk.span.started"])
+		require.EqualValues(t, 1, values["otel.sdk.exporter.span.exported"], "metrics are read after the spans went out")
+		require.EqualValues(t, 0, values["otel.sdk.span.live"])
+		require.Contains(t, values, "otel.sdk.exporter.operation.duration")
+		require.EqualValues(t, 3, values["nemo.lens.span_groups.enabled"], "those that were on when the shutdown began")
 		for _, r := range s.Requests() {
 			require.Equal(t, []string{"ours"}, r.Header.Values("x-tenant"))
 			require.Empty(t, r.Header.Values("api-key"))
@@ -131,7 +131,7 @@ func TestMetricReaderAndGlobals(t *testing.T) {
 			names[m.Name] = true
 		}
 	}
-	require.True(t, names[healthLive] && names[healthGroups], names)
+	require.True(t, names["otel.sdk.span.live"] && names["nemo.lens.span_groups.enabled"], names)
 	require.True(t, names["go.goroutine.count"], names)
 	// Nobody has named a place for metrics, so no collector is called.
 	require.NoError(t, h.Shutdown(context.Background()))

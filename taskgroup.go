@@ -7,8 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/nemo-lens/lens/internal/errtype"
 )
 
 // TaskGroup runs functions in goroutines of their own, each under a span that
@@ -79,11 +77,8 @@ func (g *TaskGroup) Go(name string, fn func(context.Context) error, attrs ...att
 
 func (g *TaskGroup) run(name string, fn func(context.Context) error, attrs []attribute.KeyValue) (err error) {
 	ctx, span := ManagedSpan(g.ctx, g.group, name, attrs...)
-	var failure error
-	defer End(span, &failure)
-	err = fn(ctx)
-	failure = errtype.Failure(ctx, err)
-	return err
+	defer End(span, &err)
+	return fn(ctx)
 }
 
 var errGoexit = errors.New("lens: a function of a TaskGroup ended its goroutine with runtime.Goexit, as t.FailNow does, and returned nothing")

@@ -31,8 +31,8 @@ type Retry struct {
 	// body may take longer. An attempt that ran out of it is an error like any
 	// other, which [http.Client] and [net.Error] call a timeout. 0 means a minute
 	// for requests that are idempotent by their method or have an
-	// Idempotency-Key, and no limit for others, which may be long calls of a
-	// model. Less than 0 means no limit. A deadline of the context that comes
+	// Idempotency-Key and may be sent again, and no limit for others, which may be
+	// long calls of a model. Less than 0 means no limit. A deadline of the context that comes
 	// before it leaves no time for a second attempt.
 	Timeout time.Duration
 
@@ -142,6 +142,9 @@ const (
 // send sends the request once, within the time of an attempt.
 func (t *retrying) send(req *http.Request, attempt int) (*http.Response, error) {
 	limit := t.policy.Timeout
+	if limit <= 0 && t.policy.Attempts == 1 {
+		return t.base.RoundTrip(req) // nothing can be gained by giving up early
+	}
 	if limit == 0 && idempotent(req) {
 		limit = defaultTimeout
 	}

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/log"
 
 	"github.com/nemo-lens/lens/internal/errtype"
+	"github.com/nemo-lens/lens/internal/logpipe/safelog"
 )
 
 // naming is a provider whose records have as exception.type the type that says what went
@@ -27,8 +28,18 @@ func (l namingLogger) Emit(ctx context.Context, r log.Record) {
 			return !set
 		})
 		if !set {
-			r.AddAttributes(attribute.String("exception.type", errtype.Of(err)))
+			r.AddAttributes(attribute.String("exception.type", typeOf(err)))
 		}
 	}
 	l.Logger.Emit(ctx, r)
+}
+
+// typeOf believes an error that names its own type, as the SDK does.
+func typeOf(err error) string {
+	if named, ok := err.(interface{ ErrorType() string }); ok && !safelog.Panics(err) {
+		if name := named.ErrorType(); name != "" {
+			return name
+		}
+	}
+	return errtype.Of(err)
 }

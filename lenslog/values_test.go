@@ -96,7 +96,7 @@ func TestFieldA1LoggedValuesPanic(t *testing.T) {
 		"type panics": {func(l *slog.Logger) { l.Error("x", "err", typedErr{}) },
 			map[string]any{"exception.message": "typed", "exception.type": "lenslog_test.typedErr"}},
 		"wrapped": {func(l *slog.Logger) { l.Error("x", "err", errors.Join(loudErr{}, fs.ErrExist)) },
-			map[string]any{"exception.message": loud, "exception.type": "*errors.joinError"}},
+			map[string]any{"exception.message": loud, "exception.type": "lenslog_test.loudErr"}},
 		"logger's": {func(l *slog.Logger) { l.With("err", loudErr{}).Error("x", "n", 1) },
 			map[string]any{"exception.message": loud, "exception.type": "lenslog_test.loudErr", "n": int64(1)}},
 		"in a group": {func(l *slog.Logger) { l.Error("x", slog.Group("g", "err", (*nilErr)(nil), "n", 1)) },

@@ -97,11 +97,3 @@ func CanceledIn(ctx context.Context, err error) (yes bool) {
 	}()
 	return err != nil && ctx != nil && ctx.Err() == context.Canceled && errors.Is(err, context.Cause(ctx))
 }
-
-// Failure returns err, or nil when it is a cancellation in ctx.
-func Failure(ctx context.Context, err error) error {
-	if CanceledIn(ctx, err) {
-		return nil
-	}
-	return err
-}

@@ -83,7 +83,6 @@ func TestCanceledIn(t *testing.T) {
 	require.True(t, CanceledIn(ctx, fmt.Errorf("step: %w", stop)))
 	require.False(t, CanceledIn(ctx, io.EOF))
 	require.False(t, CanceledIn(ctx, (*myErr)(nil)))
-	require.NoError(t, Failure(ctx, stop))
 	late, cancelLate := context.WithTimeoutCause(context.Background(), 0, stop)
 	defer cancelLate()
 	require.False(t, CanceledIn(late, stop), "a deadline is no cancellation")

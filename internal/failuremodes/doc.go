@@ -13,7 +13,7 @@
 //	A4   idempotence without waiting    TestA4…
 //	A5   cleanup skipped on exit        TestA5EndsOfAProgram; the README's program: TestReadmeProgramsRun (root)
 //	A6   signals                        TestA6Signals; TestASecondSignalEndsTheProcessAtOnce, TestNoSignalHandlerOnceStopped (root)
-//	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/openspans)
+//	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/record)
 //	A8   long-open spans invisible      TestA8AFlushedMarkerSurvivesAKill; lens has no pair of open and close without a span
 //	A9   one handle for all signals     TestA9TheHandleCoversEverySignal
 //	A10  collector gone first           TestA10CollectorGoesFirst
@@ -79,7 +79,7 @@
 //	E12  contention                     TestEverythingAtOnce (root); the parallel benchmarks (root)
 //	E13  odd values                     TestE13AnyValue, TestE13AnyError
 //	E14  data race                      TestE14OneSpanInManyGoroutines
-//	E15  never-ended spans              TestE15SpansThatNeverEnd; TestLimit (internal/openspans)
+//	E15  never-ended spans              TestE15SpansThatNeverEnd; TestOpenLimit (internal/record)
 //	E16  names with ids                 TestE16NamesAreConstants
 //	E17  contract drift                 the vectors in testdata and TestNoopBuildHasTheSameAPI (root); TestEveryNameOfTheReferenceIsAConstant (semconv)
 //

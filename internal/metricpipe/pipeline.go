@@ -12,7 +12,6 @@ import (
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/queue"
 )
 
@@ -36,7 +35,7 @@ type Settings struct {
 // Pipeline is the way of a measurement from its instrument to the exporter. Every
 // method is safe for concurrent use.
 type Pipeline struct {
-	Provider *sdkmetric.MeterProvider
+	Provider *MeterProvider
 	sender   *sender // nil without an exporter
 	others   []sdkmetric.Reader
 	end      *queue.Ending
@@ -46,7 +45,8 @@ type Pipeline struct {
 // New builds the pipeline. It cannot fail. With an exporter it starts one goroutine,
 // which Shutdown ends, and otherwise none.
 func New(s Settings) *Pipeline {
-	p := &Pipeline{endpoint: s.Endpoint, others: s.Readers}
+	callbacks := newCallbackGuard(s.Log)
+	p := &Pipeline{endpoint: s.Endpoint, others: guarded(s.Readers, s.Log)}
 	var collected chan struct{}
 	if s.Exporter != nil {
 		collected = make(chan struct{})
@@ -62,12 +62,13 @@ func New(s Settings) *Pipeline {
 	opts := []sdkmetric.Option{sdkmetric.WithResource(res)}
 	if s.Exporter != nil {
 		p.sender = newSender(s, p.end, collected)
+		p.sender.guard, callbacks.lost = callbacks, p.sender.missed
 		opts = append(opts, sdkmetric.WithReader(ownReader{p.sender.reader, p.sender}))
 	}
-	for _, r := range s.Readers {
+	for _, r := range p.others {
 		opts = append(opts, sdkmetric.WithReader(r))
 	}
-	p.Provider = sdkmetric.NewMeterProvider(opts...)
+	p.Provider = &MeterProvider{sdkmetric.NewMeterProvider(opts...), callbacks}
 	if p.sender != nil {
 		go p.sender.work(s.Interval)
 	}
@@ -96,8 +97,7 @@ func (p *Pipeline) ForceFlush(ctx context.Context) error {
 	}
 	for _, r := range p.others {
 		if f, ok := r.(interface{ ForceFlush(context.Context) error }); ok {
-			e, _ := outcome.Call(ctx, fmt.Sprintf("ForceFlush of the metric reader %T", r), func() error { return f.ForceFlush(ctx) })
-			err = errors.Join(err, e)
+			err = errors.Join(err, f.ForceFlush(ctx))
 		}
 	}
 	return err
@@ -109,10 +109,11 @@ func (p *Pipeline) ForceFlush(ctx context.Context) error {
 // life when any point was lost. A caller whose ctx is done earlier gets the numbers as
 // they are when what is not exported yet is lost.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
+	callerCtx := ctx
 	return p.end.Wait(ctx, func(ctx context.Context) error {
 		var err error
 		if p.sender != nil {
-			err = p.sender.drain(ctx)
+			err = p.sender.drain(ctx, callerCtx)
 		}
 		ctx, cancel := queue.Grace(ctx)
 		defer cancel()

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/nemo-lens/lens/internal/outcome"
@@ -61,26 +60,6 @@ func TestHangingShutdownOfExporter(t *testing.T) {
 	}
 	if s := numbersOf(p.Stats()); s != (Stats{Exports: 1, Points: 1}) || exp.sum("c") != 1 {
 		t.Errorf("stats %+v", s)
-	}
-}
-
-// A callback that never comes back keeps nobody either.
-func TestHangingCallback(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	exp := &exporter{}
-	p := New(Settings{Exporter: exp, Interval: time.Hour})
-	gauge(t, p, "g", func(context.Context, metric.Int64Observer) error { <-release; return nil })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := p.ForceFlush(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("flush: %v", err)
-	}
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the last collection has not ended") {
-		t.Errorf("shutdown: %v", err)
 	}
 }
 

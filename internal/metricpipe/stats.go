@@ -12,7 +12,7 @@ type Stats struct {
 	Exports    uint64 // calls of the exporter that came back, or were given up
 	Failed     uint64 // of them, those with an error
 	Points     uint64 // data points that the exporter took
-	LostPoints uint64 // data points that it did not take, or was not given in time
+	LostPoints uint64 // data points that it did not take, or was not given in time, and one for each value that a callback did not deliver
 
 	LastDuration, TotalDuration time.Duration // of the exports that came back
 }

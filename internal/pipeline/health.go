@@ -1,6 +1,4 @@
-//go:build !lens_noop
-
-package lens
+package pipeline
 
 import (
 	"context"
@@ -10,7 +8,14 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/nemo-lens/lens/internal/record"
+)
+
+// The instrumentation scopes of lens itself, as the reference has them.
+const (
+	Scope        = "nemo.lens"
+	HelpersScope = "nemo.lens.helpers"
 )
 
 // The names are those of OpenTelemetry's conventions for SDKs
@@ -33,10 +38,10 @@ var (
 
 // reportHealth makes the pipeline's own numbers metrics. They are read when
 // metrics are collected and cost nothing in between.
-func (p *pipeline) reportHealth() {
-	meter := p.metrics.Provider.Meter(scopeLens)
+func (p *Pipeline) reportHealth() {
+	meter := p.Metrics.Provider.Meter(Scope)
 	groups, err := meter.Int64ObservableGauge(healthGroups, metric.WithUnit("{group}"), metric.WithDescription("Span groups that are switched on"))
-	if p.Pipeline == nil || err != nil {
+	if p.Traces == nil || err != nil {
 		return
 	}
 	counter := func(name, unit, description string) metric.Int64ObservableCounter {
@@ -56,15 +61,15 @@ func (p *pipeline) reportHealth() {
 	queue := level(healthQueue, "{span}", "Ended spans that wait for the exporter, or are with it")
 	if err == nil {
 		_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-			c := p.Counts()
-			o.ObserveInt64(started, int64(p.Open.Started()))
-			o.ObserveInt64(live, int64(p.Open.Len()))
+			c := p.Traces.Counts()
+			o.ObserveInt64(started, int64(p.Traces.Started()))
+			o.ObserveInt64(live, int64(p.Traces.Open()))
 			o.ObserveInt64(processed, int64(c.Exported+c.Failed))
 			o.ObserveInt64(processed, int64(c.Dropped), queueFull)
 			o.ObserveInt64(queue, int64(c.Queued))
 			o.ObserveInt64(exported, int64(c.Exported))
 			o.ObserveInt64(exported, int64(c.Failed), exportErr)
-			on := int64(EnabledSpanGroups().Len())
+			on := int64(p.groups())
 			if ended := p.groupsAtEnd.Load(); ended > 0 {
 				on = ended - 1
 			}
@@ -73,7 +78,7 @@ func (p *pipeline) reportHealth() {
 		}, started, live, processed, queue, exported, groups)
 	}
 	if err != nil {
-		log().Warn("health metrics", fmt.Sprintf("lens's own metrics are not reported: %v", err))
+		p.log.Warn("health metrics", fmt.Sprintf("lens's own metrics are not reported: %v", err))
 	}
 }
 
@@ -87,7 +92,7 @@ func timed(e SpanExporter, meters metric.MeterProvider) SpanExporter {
 	if e == nil {
 		return nil
 	}
-	duration, err := meters.Meter(scopeLens).Float64Histogram(healthDuration, metric.WithUnit("s"),
+	duration, err := meters.Meter(Scope).Float64Histogram(healthDuration, metric.WithUnit("s"),
 		metric.WithDescription("Duration of one export of spans, with its retries"),
 		// The SDK's default boundaries are for milliseconds.
 		metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30))
@@ -97,9 +102,9 @@ func timed(e SpanExporter, meters metric.MeterProvider) SpanExporter {
 	return timedExporter{e, duration}
 }
 
-func (t timedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (t timedExporter) Export(ctx context.Context, spans []*record.Span) error {
 	start := time.Now()
-	err := t.SpanExporter.ExportSpans(ctx, spans)
+	err := t.SpanExporter.Export(ctx, spans)
 	seconds := time.Since(start).Seconds()
 	// Not the context of the export, which may be over.
 	if err != nil {

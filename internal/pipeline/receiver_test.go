@@ -1,4 +1,4 @@
-package provider
+package pipeline
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func TestReceiverAgrees(t *testing.T) {
 	} {
 		srv.Reset()
 		p := over(exp, queue.Config{QueueSize: 2000, BatchSize: 100, Block: true, ExportTimeout: 5 * time.Second})
-		inParallel(8, 4000, func() { p.OnEnd(sampled) })
+		inParallel(8, 4000, func() { end(p, 1) })
 		if err := p.ForceFlush(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -55,8 +55,8 @@ func TestReceiverAgrees(t *testing.T) {
 		cancel()
 		srv.Restart(t)
 		end(p, 50)
-		_ = p.Queue.Shutdown(t.Context()) // the 50 are retried by gRPC, and lost by HTTP
-		s := p.Stats()
+		_ = p.Shutdown(t.Context()) // the 50 are retried by gRPC, and lost by HTTP
+		s := p.Counts()
 		if got := srv.Count(otlptest.Traces); uint64(got) != s.Exported || s.Exported < 4050 || s.Queued != 0 {
 			t.Errorf("%s: the receiver has %d, stats %+v", name, got, s)
 		}
@@ -89,7 +89,7 @@ func TestShutdownWithoutCollector(t *testing.T) {
 				began := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
-				err := p.Queue.Shutdown(ctx)
+				err := p.Shutdown(ctx)
 				if d := time.Since(began); d > 9*time.Second { // of 10 to 30 s that an export takes
 					t.Errorf("returned after %v", d)
 				}
@@ -97,7 +97,7 @@ func TestShutdownWithoutCollector(t *testing.T) {
 				if !errors.As(err, &loss) || loss.Dropped+loss.Failed != uint64(n) || loss.Of != uint64(n) {
 					t.Errorf("error %v", err)
 				}
-				s := p.Stats()
+				s := p.Counts()
 				if checkSum(t, s); s.Dropped+s.Failed != uint64(n) {
 					t.Errorf("stats %+v", s)
 				}
@@ -111,19 +111,14 @@ func TestShutdownWithoutCollector(t *testing.T) {
 func BenchmarkBursts(b *testing.B) {
 	srv := otlptest.Start(b, otlptest.WithCountOnly())
 	p := over(overGRPC(b, srv.GRPCAddr()), queue.Config{})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))
-	tracer := tp.Tracer("bursts")
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for b.Loop() {
-		inParallel(8, 8000, func() {
-			_, s := tracer.Start(context.Background(), "span")
-			s.End()
-		})
+		inParallel(8, 8000, func() { end(p, 1) })
 		<-tick.C
 	}
-	_ = p.Queue.Shutdown(context.Background())
-	s := p.Stats()
+	_ = p.Shutdown(context.Background())
+	s := p.Counts()
 	if got := srv.Count(otlptest.Traces); uint64(got) != s.Exported {
 		b.Errorf("the receiver has %d, stats %+v", got, s)
 	}

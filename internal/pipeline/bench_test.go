@@ -1,4 +1,4 @@
-package provider
+package pipeline
 
 import (
 	"context"
@@ -42,8 +42,11 @@ func BenchmarkFlood(b *testing.B) {
 			var ended, lost, sdkLost float64
 			for b.Loop() {
 				p := over(discard{}, queue.Config{Block: block})
-				t += flood(p, p.Queue.Shutdown)
-				s := p.Stats()
+				began := time.Now()
+				inParallel(8, 800_000, func() { end(p, 1) })
+				_ = p.Shutdown(context.Background())
+				t += time.Since(began)
+				s := p.Counts()
 				ended += float64(s.Given)
 				lost += float64(s.Dropped + s.Failed)
 				if s.Given != 800_000 || s.Exported+s.Dropped != s.Given || block && s.Dropped != 0 {

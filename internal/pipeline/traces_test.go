@@ -1,42 +1,34 @@
-package provider
+package pipeline
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
+	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/queue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var (
-	sampled   = span("sampled", trace.FlagsSampled)
-	unsampled = span("unsampled", 0)
-)
-
-func span(name string, flags trace.TraceFlags) sdktrace.ReadOnlySpan {
-	return tracetest.SpanStub{Name: name, SpanContext: trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: flags,
-	})}.Snapshot()
+// over is the way of spans to exp.
+func over(exp sdktrace.SpanExporter, cfg queue.Config) *Traces {
+	return NewTraces(TraceSettings{Exporter: Views(exp), Batch: cfg, Limits: sdktrace.NewSpanLimits(),
+		Sampler: sdktrace.AlwaysSample(), Log: errlog.New(slog.New(slog.DiscardHandler))})
 }
 
-// over is a queue in front of exp, as a processor.
-func over(exp sdktrace.SpanExporter, cfg queue.Config) spanQueue {
-	cfg.What, cfg.Close = "spans", exp.Shutdown
-	return spanQueue{queue.New(cfg, exp.ExportSpans)}
-}
-
-func end(p spanQueue, n int) {
+// end starts and ends n spans.
+func end(t *Traces, n int) {
 	for range n {
-		p.OnEnd(sampled)
+		_, span := t.Own(Scope).Start(context.Background(), "span")
+		span.End()
 	}
 }
 
@@ -57,19 +49,21 @@ func (exportFunc) Shutdown(context.Context) error { return nil }
 // Spans that are not sampled are not exported and not counted.
 func TestUnsampledSpansAreIgnored(t *testing.T) {
 	t.Parallel()
-	p := over(exportFunc(func(context.Context, []sdktrace.ReadOnlySpan) error { return nil }), queue.Config{})
-	p.OnEnd(unsampled)
-	p.OnEnd(sampled)
-	if err := p.Queue.Shutdown(t.Context()); err != nil {
+	p := NewTraces(TraceSettings{Exporter: Views(exportFunc(func(context.Context, []sdktrace.ReadOnlySpan) error { return nil })),
+		Sampler: sdktrace.ParentBased(sdktrace.NeverSample()), Limits: sdktrace.NewSpanLimits(), Log: errlog.New(slog.New(slog.DiscardHandler))})
+	end(p, 1)
+	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
+	_, span := p.Own(Scope).Start(trace.ContextWithRemoteSpanContext(context.Background(), parent), "sampled")
+	span.End()
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got := p.Stats(); got != (queue.Stats{Given: 1, Exported: 1}) {
+	if got := p.Counts(); got != (queue.Stats{Given: 1, Exported: 1}) {
 		t.Errorf("stats %+v", got)
 	}
 }
 
-// The whole of the SDK in front.
-func TestBehindTracerProvider(t *testing.T) {
+func TestEverySpanArrivesOnce(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	names := map[string]int{}
@@ -82,8 +76,7 @@ func TestBehindTracerProvider(t *testing.T) {
 		return nil
 	})
 	p := over(e, queue.Config{Block: true})
-	tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(p))
-	tracer := tp.Tracer("test")
+	tracer := p.Tracer("test")
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -95,10 +88,10 @@ func TestBehindTracerProvider(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := tp.ForceFlush(t.Context()); err != nil {
+	if err := p.ForceFlush(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := p.Queue.Shutdown(t.Context()); err != nil {
+	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if len(names) != 4000 {
@@ -109,7 +102,7 @@ func TestBehindTracerProvider(t *testing.T) {
 			t.Errorf("span %s arrived %d times", n, times)
 		}
 	}
-	if got, want := p.Stats(), (queue.Stats{Given: 4000, Exported: 4000}); got != want {
+	if got, want := p.Counts(), (queue.Stats{Given: 4000, Exported: 4000}); got != want {
 		t.Errorf("stats %+v, want %+v", got, want)
 	}
 }
