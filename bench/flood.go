@@ -126,7 +126,7 @@ func floods(r *run) {
 				fmt.Fprintf(r, "| %s | %s | %.1f %% | %.0f | %s |\n", place, tracer, 100*lost[i], float64(busy)/float64(f.total()), says)
 			}
 			if lost[0] > 0 {
-				r.promise(fmt.Sprintf("spans lost, %s, %s: lens / OTel SDK", f.name, place), []float64{lost[1] / lost[0]}, 0)
+				r.promise(fmt.Sprintf("spans lost, %s, %s: lens / OTel SDK", f.name, place), 0, lost[1]/lost[0])
 			}
 		}
 	}

@@ -58,12 +58,12 @@ func gate(r *run) {
 			t.rows = append(t.rows, subject{name: fmt.Sprintf("%d groups", n), loop: op.loop, prepare: enable(n)})
 		}
 		results := r.measure(t)
-		r.promise(op.what+": 256 groups / 3 groups", ratios(results[3], results[0]), 0)
+		r.compare(op.what+": 256 groups / 3 groups", 0, results[3], results[0])
 		t = table{title: op.what + ": goroutines"}
 		for _, n := range []int{1, 2, 8, 64} {
 			t.rows = append(t.rows, subject{name: fmt.Sprintf("%d goroutines", n), loop: op.loop, prepare: enable(64), goroutines: n})
 		}
 		results = r.measure(t)
-		r.promise(op.what+": 64 goroutines / 2 goroutines", ratios(results[3], results[1]), 0)
+		r.compare(op.what+": 64 goroutines / 2 goroutines", 0, results[3], results[1])
 	}
 }

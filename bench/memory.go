@@ -96,7 +96,7 @@ func memory(r *run) {
 		last := curves[i][len(curves[i])-1]
 		fmt.Fprintf(r, "| %s | %.1f | %.1f | %.0f | %.1f %% |\n", tracer, early, most, float64(last.spans)/last.seconds, 100*float64(arrived)/float64(spans))
 		if tracer == "lens" {
-			r.promise("resident memory, most of all / most in the first tenth of the spans: lens", []float64{most / early}, 0)
+			r.promise("resident memory, most of all / most in the first tenth of the spans: lens", 0, most/early)
 		}
 	}
 	if r.plot != "" {

@@ -42,6 +42,6 @@ func queues(goroutines int) func(*run) {
 			usual, same,
 		}}
 		results := r.measure(t)
-		r.promise(fmt.Sprintf("the queue alone, %d goroutines: lens / OTel SDK", goroutines), ratios(results[1], results[0]), 0)
+		r.compare(fmt.Sprintf("the queue alone, %d goroutines: lens / OTel SDK", goroutines), 0, results[1], results[0])
 	}
 }

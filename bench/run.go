@@ -26,6 +26,7 @@ type promise struct {
 	What      string
 	Median    float64 // of the ratios of the rounds
 	Low, High float64 // the quartiles
+	Clock     float64 // the ratio of the medians by the clock; 0 when that was not measured
 	Limit     float64 // what the ratio is promised to be at most; 0 for nothing
 }
 
@@ -37,23 +38,30 @@ func (r *run) scaled(n int) int {
 	return n
 }
 
-// promise notes a ratio. Without values, nothing was measured.
-func (r *run) promise(what string, ratios []float64, limit float64) {
-	if len(ratios) == 0 {
-		return
-	}
+// promise notes a ratio that was measured, or ratios of several rounds.
+func (r *run) promise(what string, limit float64, ratios ...float64) {
 	p := promise{What: what, Limit: limit}
 	p.Median, p.Low, p.High = quartiles(ratios)
 	r.promises = append(r.promises, p)
 }
 
-// ratios compares what was measured in the same rounds.
-func ratios(a, b result) []float64 {
-	var all []float64
+// compare notes the ratio of two results of the same rounds, unless one is missing.
+func (r *run) compare(what string, limit float64, a, b result) {
+	var ratios []float64
 	for i := range min(len(a.times), len(b.times)) {
-		all = append(all, a.times[i]/b.times[i])
+		if b.times[i] > 0 {
+			ratios = append(ratios, a.times[i]/b.times[i])
+		}
 	}
-	return all
+	if len(ratios) == 0 {
+		return
+	}
+	r.promise(what, limit, ratios...)
+	if len(a.walls) > 0 {
+		over, _, _ := quartiles(a.walls)
+		under, _, _ := quartiles(b.walls)
+		r.promises[len(r.promises)-1].Clock = over / under
+	}
 }
 
 // fastest is the result with the least median among those named, or one without
@@ -76,17 +84,20 @@ func named(results []result, name string) result {
 func writePromises(w io.Writer, promises []promise) {
 	fmt.Fprint(w, "\n### Ratios\n\n")
 	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(tw, "| \tratio\t| quartiles\t| promised\t| held\t|")
-	fmt.Fprintln(tw, "|---\t|---:\t|---:\t|---:\t|---\t|")
+	fmt.Fprintln(tw, "| \tratio\t| quartiles\t| by the clock\t| promised\t| held\t|")
+	fmt.Fprintln(tw, "|---\t|---:\t|---:\t|---:\t|---:\t|---\t|")
 	for _, p := range promises {
-		limit, held := "", ""
+		clock, limit, held := "", "", ""
+		if p.Clock > 0 {
+			clock = fmt.Sprintf("%.3f", p.Clock)
+		}
 		if p.Limit > 0 {
 			limit, held = strings.TrimSuffix(fmt.Sprintf("%.3f", p.Limit), "0"), "no"
 			if p.Median <= p.Limit {
 				held = "yes"
 			}
 		}
-		fmt.Fprintf(tw, "| %s\t| %.3f\t| %.3f to %.3f\t| %s\t| %s\t|\n", p.What, p.Median, p.Low, p.High, limit, held)
+		fmt.Fprintf(tw, "| %s\t| %.3f\t| %.3f to %.3f\t| %s\t| %s\t| %s\t|\n", p.What, p.Median, p.Low, p.High, clock, limit, held)
 	}
 	_ = tw.Flush()
 }

@@ -85,16 +85,16 @@ func tracers(title string, build func(shape) table, s shape, goroutines int) fun
 		results := r.measure(t)
 		lens := named(results, ours)
 		if title == "Switched off" && s.depth == 1 {
-			r.promise(what+": lens / slog switched off", ratios(lens, named(results, slogOff)), 1.2)
+			r.compare(what+": lens / slog switched off", 1.2, lens, named(results, slogOff))
 		}
 		if title == "On" {
 			limit := 0.0
 			if s == (shape{2, 1}) {
 				limit = 0.35
 			}
-			r.promise(what+": lens / OTel SDK", ratios(lens, named(results, sdkStart)), limit)
+			r.compare(what+": lens / OTel SDK", limit, lens, named(results, sdkStart))
 		}
 		best := fastest(results, isTracer)
-		r.promise(what+": lens / fastest other tracer ("+best.name+")", ratios(lens, best), 1)
+		r.compare(what+": lens / fastest other tracer ("+best.name+")", 1, lens, best)
 	}
 }

@@ -100,7 +100,7 @@ func training(r *run) {
 		fmt.Fprintf(r, "| %s | %.2f %% | %.2f %% to %.2f %% |\n", row.name, 100*m, 100*low, 100*high)
 	}
 	m, low, high := bootstrap(medians)
-	r.promises = append(r.promises, promise{"1 ms training step, per_step / off (95 % confidence instead of quartiles)", 1 + m, 1 + low, 1 + high, 1.005})
+	r.promises = append(r.promises, promise{What: "1 ms training step, per_step / off (95 % confidence instead of quartiles)", Median: 1 + m, Low: 1 + low, High: 1 + high, Limit: 1.005})
 	must(h.Shutdown(ctx))
 }
 

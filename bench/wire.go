@@ -143,8 +143,11 @@ func wire(r *run) {
 		result.median, result.low, result.high = quartiles(sender.times)
 		results = append(results, result)
 	}
-	write(r, table{title: "CPU time of the sending process, from start to received (ns a span)"}, results)
-	r.promise("CPU time from start to received: lens / OTel SDK with otlptracegrpc", ratios(results[1], results[0]), 0.5)
+	fmt.Fprint(r, "\n### CPU time of the sending process, from start to received\n\n| | CPU ns a span | spread | ratio |\n|---|---:|---:|---:|\n")
+	for _, one := range results {
+		fmt.Fprintf(r, "| %s | %.0f | %.0f %% | %.2f |\n", one.name, one.median, 100*(one.high-one.low)/one.median, one.median/results[0].median)
+	}
+	r.compare("CPU time from start to received: lens / OTel SDK with otlptracegrpc", 0.5, results[1], results[0])
 	must(provider.Shutdown(ctx))
 	must(h.Shutdown(ctx))
 }
