@@ -30,7 +30,8 @@ func scenarios() []scenario {
 		for _, s := range []shape{{0, 1}, {2, 1}, {8, 1}, {2, 5}} {
 			for _, g := range []int{1, 8} {
 				name := fmt.Sprintf("%s-%da-%dd-%dg", mode.name, s.attrs, s.depth, g)
-				short := s == shape{2, 1} && (g == 1 || mode.name == "on") || s == shape{2, 5} && g == 1 && mode.name == "on"
+				short := s == shape{2, 1} && (g == 1 || mode.name == "on") || s == shape{2, 5} && g == 1 && mode.name == "on" ||
+					s == shape{0, 1} && g == 1 && mode.name == "off"
 				all = append(all, scenario{name, name, short, tracers(mode.title, mode.build, s, g)})
 			}
 		}
