@@ -1,18 +1,26 @@
 # `make demo` shows the library at work, `make test` is what CI runs.
 GO ?= go
 
-.PHONY: demo test check build unit noop cross flaky bench fuzz e2e
+.PHONY: demo test check build unit modules noop cross flaky bench fuzz e2e
 
-demo: ## train a real model with its spans on standard output; needs no collector
-	NEMO_LENS_ENABLED=1 NEMO_LENS_EXPORTER=console $(GO) run ./examples/training
+demo: ## train a real model and show what was recorded; needs no collector
+	@dir="$$(mktemp -d)" && \
+	NEMO_LENS_ENABLED=1 NEMO_LENS_SPAN_GROUPS=per_step NEMO_LENS_EXPORTER=file NEMO_LENS_EXPORTER_FILE="$$dir/spans.jsonl" $(GO) run ./examples/training && \
+	echo && $(GO) run ./cmd/nemo-lens view --lines 25 "$$dir/spans.jsonl" && \
+	echo && echo "the timeline in a browser: $(GO) run ./cmd/nemo-lens view --html $$dir/run.html $$dir/spans.jsonl" && \
+	echo "the raw spans:             $(GO) run ./cmd/nemo-lens view --show spans --lines 0 $$dir/spans.jsonl"
 
-test: check build unit noop cross
+# The development tools have their versions in the go.mod of lensvet, so that
+# they are no requirements of the library.
+STATICCHECK = $(GO) tool -modfile=$(CURDIR)/cmd/lensvet/go.mod staticcheck
+
+test: check build unit modules noop cross
 
 check:
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(STATICCHECK) ./...
 
 build:
 	$(GO) build ./...
@@ -22,12 +30,17 @@ unit:
 	$(GO) test -race -shuffle=on -vet=off -timeout 8m ./... # check has vetted
 	$(GO) test -vet=off -run Allocat . ./instruments ./lenshttp ./lenslog ./gym # what -race would count wrongly
 
+modules: ## the modules inside the repository; e2e has a target of its own
+	cd cmd/lensvet && $(GO) vet ./... && $(GO) test -vet=off ./... && $(GO) tool staticcheck ./...
+	cd bench && $(GO) vet ./...
+	cd internal/e2e && $(GO) vet ./...
+
 noop:
 	$(GO) vet -tags lens_noop ./...
 	$(GO) test -vet=off -tags lens_noop . ./lenshttp ./lenslog ./lenstest ./instruments/... ./resattr ./semconv ./gym/... ./examples/...
 
-CORE = . ./internal/batch ./internal/errtype ./internal/frozen ./internal/globals ./internal/guard ./internal/logpipe ./internal/metricpipe \
-	./internal/openspans ./internal/otelenv ./internal/otlp ./internal/rankenv ./internal/strategy ./instruments ./lenshttp ./lenslog
+CORE = . ./internal/errtype ./internal/frozen ./internal/globals ./internal/guard ./internal/logpipe ./internal/metricpipe \
+	./internal/otelenv ./internal/otlp ./internal/pipeline ./internal/queue ./internal/record ./internal/rankenv ./internal/strategy ./instruments ./lenshttp ./lenslog
 
 cross:
 	GOOS=darwin $(GO) vet ./...
@@ -60,6 +73,9 @@ fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzSpec -fuzztime 20s .
 	$(GO) test -run '^$$' -fuzz FuzzEnviron -fuzztime 20s .
 	$(GO) test -run '^$$' -fuzz FuzzSet -fuzztime 20s ./internal/frozen
+	$(GO) test -run '^$$' -fuzz FuzzIDs -fuzztime 20s ./internal/otlpfile
+	$(GO) test -run '^$$' -fuzz FuzzScanner -fuzztime 20s ./cmd/nemo-lens/internal/jsonscan
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime 20s ./cmd/nemo-lens/internal/trace
 
 e2e: ## spans through a real OpenTelemetry Collector, built from its modules
 	cd internal/e2e && $(GO) test ./...

@@ -281,7 +281,7 @@ func TestInterrupt(t *testing.T) {
 	})
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	assert.Equal(t, exitFailed, wait(t, cmd))
-	assert.Contains(t, stderr.String(), "context canceled")
+	assert.Contains(t, stderr.String(), "interrupt signal received")
 	left, err := os.ReadDir(tmp)
 	require.NoError(t, err)
 	assert.Empty(t, left)
