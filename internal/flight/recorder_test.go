@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -266,20 +267,23 @@ func TestNoAllocation(t *testing.T) {
 	}))
 }
 
+// The time of the processor is what counts where a machine is shared.
 func BenchmarkSpan(b *testing.B) {
-	r := open(b, Options{Dir: "/dev/shm/lens-flight-bench"})
-	b.Cleanup(func() { _ = os.RemoveAll("/dev/shm/lens-flight-bench") })
+	r := open(b, Options{})
 	s := start("train.step", attribute.Int("dl.iteration", 20), attribute.String("phase", "warm-up"))
 	b.Run("serial", func(b *testing.B) {
 		b.ReportAllocs()
+		before := cpu()
 		for i := 0; b.Loop(); i++ {
 			s.SpanID[7] = byte(i)
 			r.End(r.Begin(s), s.Start, codes.Unset)
 		}
+		b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
 	})
 	b.Run("parallel", func(b *testing.B) {
 		b.ReportAllocs()
 		b.SetParallelism(4)
+		before := cpu()
 		b.RunParallel(func(pb *testing.PB) {
 			s := *s
 			for i := 0; pb.Next(); i++ {
@@ -287,5 +291,14 @@ func BenchmarkSpan(b *testing.B) {
 				r.End(r.Begin(&s), s.Start, codes.Unset)
 			}
 		})
+		b.ReportMetric(float64(cpu()-before)/float64(b.N), "cpu-ns/op")
 	})
+}
+
+func cpu() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
 }
