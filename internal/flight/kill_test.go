@@ -151,7 +151,9 @@ func account(t *testing.T, dir string) (mustBeOpen, mustNotBeOpen map[string]boo
 		data, err := os.ReadFile(filepath.Join(dir, "said-"+strconv.Itoa(i)))
 		require.NoError(t, err)
 		for line := range bytes.Lines(data) {
-			require.Len(t, line, 18)
+			if len(line) < 18 {
+				break // the kill came in the middle of the line: the call had not returned
+			}
 			id := string(line[1:17])
 			switch line[0] {
 			case '+':

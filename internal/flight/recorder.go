@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,33 +122,6 @@ func Open(o Options) (_ *Recorder, err error) {
 	}
 	go r.live()
 	return r, nil
-}
-
-// fileName keeps processes, and the starts of one process number, apart.
-func fileName(o Options, pid int, start time.Time) string {
-	return fmt.Sprintf("%s-rank%05d-%s-%d-%s%s", fileSafe(o.RunID, "run"), o.Rank, fileSafe(o.Host, "host"), pid,
-		start.UTC().Format("20060102T150405.000000000"), Suffix)
-}
-
-// Suffix is what the names of the files end with.
-const Suffix = ".flight"
-
-// fileSafe makes a text part of a file's name; the file itself has the whole.
-func fileSafe(s, otherwise string) string {
-	safe := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
-			return r
-		}
-		return '_'
-	}, s)
-	safe = strings.TrimLeft(safe, ".")
-	if safe == "" {
-		safe = otherwise
-	}
-	if len(safe) > 48 || safe != s {
-		safe = fmt.Sprintf("%.48s_%08x", safe, crc32.ChecksumIEEE([]byte(s)))
-	}
-	return safe
 }
 
 func (r *Recorder) writeHeader(o Options) {

@@ -51,7 +51,7 @@ func TestAFileHasWhatIsGoingOn(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, Options{Dir: dir, RunID: "run/1", Host: "node-7", Service: "trainer", Rank: 5, WorldSize: 512, Restart: 2})
 	assert.Equal(t, dir, filepath.Dir(r.Path()))
-	assert.Regexp(t, `^run_1_[0-9a-f]{8}-rank00005-node_7_[0-9a-f]{8}-\d+-\d{8}T\d{6}\.\d{9}\.flight$`, filepath.Base(r.Path()))
+	assert.Regexp(t, `^run_1_[0-9a-f]{8}-rank00005-node-7-\d+-\d{8}T\d{6}\.\d{9}\.flight$`, filepath.Base(r.Path()))
 
 	step := start("train.step", attribute.Int("dl.iteration", 20), attribute.String("phase", "warm-up"), attribute.Bool("b", true), attribute.Float64("f", 0.5))
 	stepSlot := r.Begin(step)
@@ -101,6 +101,27 @@ func TestAFileHasWhatIsGoingOn(t *testing.T) {
 	assert.Equal(t, codes.Ok, f.Ended[1].Status)
 	assert.EqualValues(t, 3, f.StartedCount)
 	assert.EqualValues(t, 3, f.EndedCount)
+}
+
+func TestNamesOfFiles(t *testing.T) {
+	now := time.Now()
+	for id, want := range map[string]string{
+		"run-1": "run-1", "": "run", "job.42_a": "job.42_a", "../../etc": "_.._etc_", "a-rank00001-b": "a_rank00001-b_", strings.Repeat("x", 60): strings.Repeat("x", 48) + "_",
+	} {
+		name := fileName(Options{RunID: id, Rank: 7, Host: "node-1.example"}, 42, now)
+		run, rank, start, ok := ParseName("/some/where/" + name)
+		require.True(t, ok, name)
+		assert.Equal(t, RunInName(id), run)
+		assert.True(t, strings.HasPrefix(run, want), run)
+		assert.Equal(t, 7, rank)
+		assert.True(t, start.Equal(now.Round(0)), name)
+		assert.Equal(t, name, filepath.Base(name))
+	}
+	assert.NotEqual(t, RunInName("a/b"), RunInName("a_b"))
+	for _, name := range []string{"", "a.flight", "run-rank00001-h-1-20261203T000000.000000000", "run-rank00001-h-1-99999999T000000.000000000.flight"} {
+		_, _, _, ok := ParseName(name)
+		assert.False(t, ok, name)
+	}
 }
 
 func TestWhatDoesNotFitIsCutAndSaid(t *testing.T) {
