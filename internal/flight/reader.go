@@ -33,7 +33,11 @@ type File struct {
 	Open  []Span // earliest start first
 	Ended []Span // latest end first
 
-	// Started and Ended count the spans that had a slot, up to LastSeen.
+	// CompleteSince is when the oldest span ended of those after which none has been
+	// overwritten; zero when none was.
+	CompleteSince time.Time
+
+	// StartedCount and EndedCount count the spans that had a slot, up to LastSeen.
 	StartedCount, EndedCount uint64
 	// Missed counts the spans that had no slot, MissedOpen those of them that are
 	// open.
@@ -272,7 +276,10 @@ func (h *header) time(b []byte, at int) time.Time {
 
 func (h *header) parse(b []byte) *File {
 	f := &h.file
+	oldest := [shardCount]time.Time{}
+	fresh := [shardCount]bool{} // has slots that were never used
 	for i := range h.slots {
+		shard := i / max(h.slots/shardCount, 1) % shardCount
 		at := headerSize + i*slotSize
 		if at+slotSize > len(b) {
 			f.Absent = h.slots - i
@@ -281,6 +288,7 @@ func (h *header) parse(b []byte) *File {
 		slot := b[at : at+slotSize]
 		switch sequence := h.order.Uint64(slot); {
 		case sequence == 0:
+			fresh[shard] = true
 			continue
 		case sequence%2 != 0:
 			f.Unfinished++
@@ -294,6 +302,14 @@ func (h *header) parse(b []byte) *File {
 			f.Open = append(f.Open, s)
 		default:
 			f.Ended = append(f.Ended, s)
+			if oldest[shard].IsZero() || s.End.Before(oldest[shard]) {
+				oldest[shard] = s.End
+			}
+		}
+	}
+	for shard, end := range oldest {
+		if !fresh[shard] && end.After(f.CompleteSince) {
+			f.CompleteSince = end
 		}
 	}
 	slices.SortFunc(f.Open, func(a, b Span) int {

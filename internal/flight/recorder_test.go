@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -179,11 +180,18 @@ func TestMoreOpenSpansThanSlots(t *testing.T) {
 // A slot is used again only when the others that wait have been.
 func TestTheLastFinishedSpansStay(t *testing.T) {
 	r := open(t, Options{Slots: 32}) // two a shard, one of them in reserve
+	begun := time.Now()
+	r.End(r.Begin(start("first")), begun.UnixNano(), codes.Unset)
+	assert.Zero(t, readBack(t, r).CompleteSince)
 	for i := range 1000 {
-		s := start("span", attribute.Int("i", i))
-		r.End(r.Begin(s), s.Start+int64(i), codes.Unset)
+		r.End(r.Begin(start("span", attribute.Int("i", i))), begun.Add(time.Duration(i)*time.Second).UnixNano(), codes.Unset)
 	}
 	f := readBack(t, r)
+	since := int(f.CompleteSince.Sub(begun) / time.Second)
+	require.Greater(t, since, 0)
+	for i := since; i < 1000; i++ {
+		assert.True(t, slices.ContainsFunc(f.Ended, func(s Span) bool { return s.Attributes[0].Value.AsInt64() == int64(i) }), "%d since %d", i, since)
+	}
 	require.NotEmpty(t, f.Ended)
 	assert.Equal(t, attribute.Int("i", 999), f.Ended[0].Attributes[0])
 	assert.Equal(t, attribute.Int("i", 998), f.Ended[1].Attributes[0])

@@ -48,7 +48,7 @@ func (r *Report) diverge() {
 			if done[it] == nil {
 				done[it] = map[*Process]bool{}
 			}
-			if at, ok := position[it]; !ok || n < at {
+			if at, ok := position[it]; !ok || n > at { // fewer are before it where some were overwritten
 				position[it] = n
 			}
 			done[it][p] = true
@@ -65,11 +65,12 @@ func (r *Report) diverge() {
 	for _, it := range items {
 		d := &Divergence{Span: it.name, Step: it.step}
 		for _, p := range with {
-			if p.maxStep > it.step || done[it][p] {
+			switch {
+			case p.maxStep > it.step || done[it][p]:
 				d.Ahead = append(d.Ahead, p)
-			} else {
+			case p.whole:
 				d.Behind = append(d.Behind, p)
-			}
+			} // else its file does not tell any more
 		}
 		if len(d.Behind) > 0 {
 			r.Diverged = d

@@ -49,6 +49,7 @@ type Process struct {
 	steps     []stepDone // the latest that are known, in the order in which they finished
 	maxStep   int64
 	hasStep   bool
+	whole     bool // no finished span of the last step has been overwritten
 }
 
 // Place is where in its work a process is.
@@ -113,9 +114,25 @@ func (r *Report) summarize(path string, f *flight.File, names *interner) *Proces
 			p.maxStep, p.hasStep = max(p.maxStep, step), true
 		}
 	}
+	allKept := len(p.steps) < keptSteps || p.steps[keptSteps-1].step < p.maxStep
+	p.whole = allKept && !f.CompleteSince.After(lastStepBegan(p, roots, f))
 	slices.Reverse(p.steps)
 	p.steps = slices.Clip(p.steps)
 	return p
+}
+
+// lastStepBegan is when the process came to its last step: with the first open span of
+// it or, when none is open, no later than with the last span that finished.
+func lastStepBegan(p *Process, roots []*node, f *flight.File) (began time.Time) {
+	if len(f.Ended) > 0 {
+		began = f.Ended[0].Start
+	}
+	for _, n := range allNodes(roots) {
+		if n.hasStep && n.step == p.maxStep && (began.IsZero() || n.span.Start.Before(began)) {
+			began = n.span.Start
+		}
+	}
+	return began
 }
 
 // tree returns the open spans as a forest, earliest first, and the step of every span
