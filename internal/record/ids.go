@@ -1,0 +1,64 @@
+package record
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// newIDs makes the ids of a span. Without a generator of the program they are
+// random, from a source that takes no lock.
+func (p *Provider) newIDs(ctx context.Context, in trace.TraceID) (trace.TraceID, trace.SpanID) {
+	if p.ids != nil {
+		return p.askForIDs(ctx, in)
+	}
+	if !in.IsValid() {
+		in = randomTraceID()
+	}
+	return in, randomSpanID()
+}
+
+func randomTraceID() (id trace.TraceID) {
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	}
+	return id
+}
+
+func randomSpanID() (id trace.SpanID) {
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
+	}
+	return id
+}
+
+func (p *Provider) askForIDs(ctx context.Context, in trace.TraceID) (t trace.TraceID, s trace.SpanID) {
+	t = in
+	defer func() {
+		r := recover()
+		if r == nil && t.IsValid() && s.IsValid() {
+			return
+		}
+		p.fault(IDFault, func() string {
+			if r != nil {
+				return "the id generator panicked: " + textOf(r)
+			}
+			return "the id generator gave an id that is all zero"
+		})
+		if !t.IsValid() {
+			t = randomTraceID()
+		}
+		if !s.IsValid() {
+			s = randomSpanID()
+		}
+	}()
+	if in.IsValid() {
+		s = p.ids.NewSpanID(ctx, in)
+	} else {
+		t, s = p.ids.NewIDs(ctx)
+	}
+	return t, s
+}
