@@ -3,8 +3,12 @@ GO ?= go
 
 .PHONY: demo test check build unit noop cross bench fuzz e2e
 
-demo: ## train a real model with its spans on standard output; needs no collector
-	NEMO_LENS_ENABLED=1 NEMO_LENS_EXPORTER=console $(GO) run ./examples/training
+demo: ## train a real model and show what was recorded; needs no collector
+	@dir="$$(mktemp -d)" && \
+	NEMO_LENS_ENABLED=1 NEMO_LENS_SPAN_GROUPS=per_step NEMO_LENS_EXPORTER=file NEMO_LENS_EXPORTER_FILE="$$dir/spans.jsonl" $(GO) run ./examples/training && \
+	echo && $(GO) run ./cmd/nemo-lens view --lines 25 "$$dir/spans.jsonl" && \
+	echo && echo "the timeline in a browser: $(GO) run ./cmd/nemo-lens view --html $$dir/run.html $$dir/spans.jsonl" && \
+	echo "the raw spans:             $(GO) run ./cmd/nemo-lens view --show spans --lines 0 $$dir/spans.jsonl"
 
 test: check build unit noop cross
 

@@ -20,8 +20,18 @@ const defaultPrefix = "NEMO_LENS"
 const (
 	exporterOTLP    = "otlp"
 	exporterConsole = "console"
+	exporterFile    = "file"
 	exporterNone    = "none"
 )
+
+// How many rotated files the file exporter keeps.
+const (
+	defaultFileKeep = 4
+	mostFileKeep    = 1000
+)
+
+// leastFileSize keeps a mistyped size from renaming a file for every batch.
+const leastFileSize = 64 << 10
 
 // The spellings that Config.RankAttributes can name.
 const (
@@ -45,7 +55,7 @@ type Config struct {
 	MetricsEnabled   bool    // METRICS_ENABLED, true
 	LogsEnabled      bool    // LOGS_ENABLED, false
 	SpanGroups       string  // SPAN_GROUPS, "default": the spec of the groups to record
-	Exporter         string  // EXPORTER, "otlp": or "console" or "none"
+	Exporter         string  // EXPORTER, "otlp": or "console", "file" or "none"
 	RunID            string  // RUN_ID: one id for all processes of the run; empty means found or made at set-up
 	User             string  // USER_ID
 	WandbEntity      string  // WANDB_ENTITY (no prefix)
@@ -66,6 +76,18 @@ type Config struct {
 	Protocol string
 	Headers  string // never shown
 
+	// Certificate names a PEM file with the authorities to trust instead of the
+	// system's, CERTIFICATE; ClientCertificate and ClientKey name PEM files with
+	// what the client shows of itself, CLIENT_CERTIFICATE and CLIENT_KEY.
+	// Insecure, INSECURE, is true for plaintext and false for TLS to an endpoint
+	// whose scheme does not decide it; nil means plaintext to this host and TLS
+	// to others. Behind each stands the OTEL_EXPORTER_OTLP_* variable of that
+	// name, unless there is an Endpoint.
+	Certificate       string
+	ClientCertificate string
+	ClientKey         string
+	Insecure          *bool
+
 	// SingleTraceID makes one trace of the whole job, ENABLE_SINGLE_TRACEID,
 	// false: every process derives the same trace id from the SLURM job, else
 	// from RunID. Restarts of the job go on in the same trace.
@@ -79,9 +101,21 @@ type Config struct {
 	// RuntimeMetrics adds the metrics of the Go runtime, RUNTIME_METRICS, false.
 	RuntimeMetrics bool
 
-	// ExporterFile is where the console exporter writes, EXPORTER_FILE. The
-	// file is appended to. Empty means standard output.
+	// ExporterFile is where the console exporter and the file exporter write,
+	// EXPORTER_FILE. The file is appended to. {run_id}, {rank} and {pid} in the
+	// name become those of the process. Empty means standard output for the
+	// console exporter and nemo-lens-{run_id}-{rank}-{pid}.jsonl, in the working
+	// directory, for the file exporter, which writes OTLP JSON lines as the
+	// OpenTelemetry Collector's file exporter does.
 	ExporterFile string
+
+	// ExporterFileSize is the size in bytes above which the file of the file
+	// exporter is renamed, with .1 behind its name, and a new one is begun,
+	// EXPORTER_FILE_SIZE, 0: never. ExporterFileKeep is how many of these are
+	// kept, EXPORTER_FILE_KEEP, 4; older ones are deleted. Files of other
+	// exporters are not rotated.
+	ExporterFileSize int64
+	ExporterFileKeep int
 
 	// ShutdownTimeout limits the whole of Shutdown, SHUTDOWN_TIMEOUT, 5 s. Zero
 	// and less mean the default: it is never unlimited.
@@ -296,16 +330,22 @@ func (c Config) Validate() error {
 		bad("EXPORT_SAMPLE_RATE", "export_sample_rate", c.ExportSampleRate, "want a number from 0 to 1")
 	}
 	switch c.Exporter {
-	case exporterOTLP, exporterConsole, exporterNone:
+	case exporterOTLP, exporterConsole, exporterFile, exporterNone:
 	default:
-		exporters := []string{exporterOTLP, exporterConsole, exporterNone}
+		exporters := []string{exporterOTLP, exporterConsole, exporterFile, exporterNone}
 		bad("EXPORTER", "exporter", strconv.Quote(c.Exporter),
-			`unknown exporter; want "otlp", "console" or "none", in lower case`+didYouMean(c.Exporter, exporters))
+			`unknown exporter; want "otlp", "console", "file" or "none", in lower case`+didYouMean(c.Exporter, exporters))
 	}
 	switch c.RankAttributes {
 	case "", rankDL, rankNVDL, rankBoth:
 	default:
 		bad("RANK_ATTRIBUTES", "rank_attributes", strconv.Quote(c.RankAttributes), `want "dl", "nv.dl" or "both"`)
+	}
+	if c.ExporterFileSize < 0 || c.ExporterFileSize > 0 && c.ExporterFileSize < leastFileSize {
+		bad("EXPORTER_FILE_SIZE", "exporter_file_size", c.ExporterFileSize, fmt.Sprintf("want a number of bytes from %d, or 0 for no rotation", leastFileSize))
+	}
+	if c.ExporterFileKeep < 0 || c.ExporterFileKeep > mostFileKeep {
+		bad("EXPORTER_FILE_KEEP", "exporter_file_keep", c.ExporterFileKeep, fmt.Sprintf("want a number of files from 1 to %d, or 0 for the default", mostFileKeep))
 	}
 	for _, n := range []struct {
 		key, field string

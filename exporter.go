@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"strconv"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -18,11 +18,13 @@ import (
 	"github.com/nemo-lens/lens/internal/batch"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/logpipe"
 	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
+	"github.com/nemo-lens/lens/internal/otlpfile"
 	"github.com/nemo-lens/lens/internal/provider"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/wholeline"
@@ -37,9 +39,11 @@ type plan struct {
 
 	o      *options
 	cfg    Config
+	runID  string
 	env    otelenv.Lookup
 	output *wholeline.Writer // of the console exporters, opened at the first need
 	where  string
+	lines  *otlpfile.File // of the file exporters, the same way
 	opened []func() error // to be closed in the reverse order
 
 	lastErrors lastErrors
@@ -47,7 +51,7 @@ type plan struct {
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: lastErrors{}}
+	p := &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: lastErrors{}}
 	defer func() {
 		if err != nil {
 			_ = p.close()
@@ -129,14 +133,18 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	p.traces = s
 	if p.o.exporter != nil {
-		s.Exporter, s.Endpoint = p.o.exporter, fmt.Sprintf("the program's %T", p.o.exporter)
+		s.Exporter, s.Endpoint = guard.New(p.o.exporter, guard.Options{Log: log()}), fmt.Sprintf("the program's %T", p.o.exporter)
 		p.places = append(p.places, place{otelenv.Traces, s.Endpoint})
 		return nil
 	}
 	var err error
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, builders[sdktrace.SpanExporter]{
-		console: console.NewSpanExporter,
-		otlp:    func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o) },
+		console: func(w io.Writer) (sdktrace.SpanExporter, error) {
+			e, err := console.NewSpanExporter(w)
+			return guard.New(e, guard.Options{Log: log()}), err
+		},
+		otlp: func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
+		file: otlpfile.NewSpanExporter,
 	})
 	return err
 }
@@ -186,6 +194,9 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
 			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
 		},
+		file: func(w io.Writer) sdkmetric.Exporter {
+			return otlpfile.NewMetricExporter(w, temporality.Selector(), aggregation)
+		},
 	})
 	return err
 }
@@ -205,6 +216,7 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
 		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
+		file:    otlpfile.NewLogExporter,
 	})
 	return err
 }
@@ -228,6 +240,7 @@ func (p *plan) ownPlaceForSpans(signal otelenv.Signal) bool {
 type builders[E any] struct {
 	console func(io.Writer) (E, error)
 	otlp    func(otelenv.OTLP) (E, error)
+	file    func(io.Writer) E
 }
 
 // exporterFor builds the exporter of one signal; it is nil for "none".
@@ -250,6 +263,12 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (expo
 			return exporter, "", fmt.Errorf("lens: console exporter of %s: %w", signal, err)
 		}
 		return exporter, "console (" + where + ")", nil
+	case exporterFile:
+		w, where, err := p.file()
+		if err != nil {
+			return exporter, "", err
+		}
+		return build.file(w), where, nil
 	case exporterOTLP:
 		resolved, err := p.otlp(signal)
 		if err != nil {
@@ -264,53 +283,49 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (expo
 	return exporter, exporterNone, nil
 }
 
-// otlp resolves where a signal goes. What the program or lens's own variables
-// say stands alone: the standard variables of another product have no part in
-// it, and its keys are not sent there.
+// otlp resolves where a signal goes. An endpoint of lens's own stands alone: the
+// standard variables of another product have no part in the export then, and its
+// keys are not sent there.
 func (p *plan) otlp(signal otelenv.Signal) (otelenv.OTLP, error) {
-	if p.cfg.Endpoint != "" {
-		protocol := otelenv.GRPC
-		if p.cfg.Protocol != "" && p.cfg.Protocol != string(otelenv.GRPC) {
-			protocol = otelenv.HTTPProtobuf
-		}
-		list, warnings := otelenv.ParseHeaders("headers"+p.cfg.from("HEADERS"), p.cfg.Headers, protocol)
-		warn(warnings)
-		headers := make(map[string]string, len(list))
-		for _, h := range list {
-			headers[h.Key] = h.Value
-		}
-		resolved, warnings, err := otelenv.Explicit(signal, p.cfg.Protocol, p.cfg.Endpoint, nil, headers)
-		warn(warnings)
-		if err != nil {
-			return resolved, fmt.Errorf("lens: endpoint%s: %w", p.cfg.from("ENDPOINT"), err)
-		}
-		return resolved, nil
-	}
-	env := p.env
-	if p.cfg.Protocol != "" || p.cfg.Headers != "" {
-		env = p.shadowed(signal)
-	}
-	resolved, warnings, err := otelenv.ParseOTLP(signal, env)
+	resolved, warnings, err := otelenv.ParseOTLP(signal, p.cfg.otlp(signal), p.env)
 	warn(warnings)
 	return resolved, err
 }
 
-// shadowed puts lens's own protocol and headers before the standard ones.
-func (p *plan) shadowed(signal otelenv.Signal) otelenv.Lookup {
-	own := map[string]string{}
-	prefix := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(string(signal)) + "_"
-	if p.cfg.Protocol != "" {
-		own[prefix+"PROTOCOL"] = p.cfg.Protocol
+// otlp is what c says about the export of a signal over OTLP.
+func (c Config) otlp(signal otelenv.Signal) otelenv.Own {
+	insecure := ""
+	if c.Insecure != nil {
+		insecure = strconv.FormatBool(*c.Insecure)
 	}
-	if p.cfg.Headers != "" {
-		own[prefix+"HEADERS"] = p.cfg.Headers
+	own := otelenv.Own{}
+	for _, s := range []struct{ key, field, text string }{
+		{"ENDPOINT", "Endpoint", c.Endpoint}, {"PROTOCOL", "Protocol", c.Protocol}, {"HEADERS", "Headers", c.Headers},
+		{"INSECURE", "Insecure", insecure}, {"CERTIFICATE", "Certificate", c.Certificate},
+		{"CLIENT_CERTIFICATE", "ClientCertificate", c.ClientCertificate}, {"CLIENT_KEY", "ClientKey", c.ClientKey},
+	} {
+		own[s.key] = otelenv.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
 	}
-	return func(name string) (string, bool) {
-		if text, ok := own[name]; ok {
-			return text, true
-		}
-		return p.env(name)
+	off := map[otelenv.Signal]string{
+		otelenv.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
+		otelenv.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
+		otelenv.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
 	}
+	own["OFF"] = otelenv.Setting{Name: off[signal] + " to false"}
+	return own
+}
+
+// variable names a setting for a message that asks to change it: the variable that
+// it came from, else the one that would give it, and the field when the program set
+// it in code or reads no environment.
+func (c Config) variable(key, field string, set bool) string {
+	switch {
+	case c.sources[key] != "":
+		return c.sources[key]
+	case set || len(c.prefixes) == 0:
+		return "Config." + field
+	}
+	return c.prefixes[0] + "_" + key
 }
 
 // console opens what the console exporters write to, one for all signals.
@@ -324,14 +339,35 @@ func (p *plan) console() (io.Writer, string, error) {
 	case p.cfg.ExporterFile == "":
 		p.output, p.where = wholeline.New(os.Stdout), "standard output"
 	default:
-		f, err := os.OpenFile(p.cfg.ExporterFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY|openFlags, 0o644)
+		f, err := os.OpenFile(p.fileName(), os.O_APPEND|os.O_CREATE|os.O_WRONLY|openFlags, 0o644)
 		if err != nil {
-			return nil, "", fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
+			return nil, "", p.badFile(err)
 		}
 		p.opened = append(p.opened, f.Close)
-		p.output, p.where = wholeline.New(f), p.cfg.ExporterFile
+		p.output, p.where = wholeline.New(f), p.fileName()
 	}
 	return p.output, p.where, nil
+}
+
+// file opens what the file exporters write to, one for all signals.
+func (p *plan) file() (io.Writer, string, error) {
+	if p.lines == nil {
+		f, err := otlpfile.Open(p.fileName(), p.cfg.ExporterFileSize, first(p.cfg.ExporterFileKeep, defaultFileKeep), openFlags)
+		if err != nil {
+			return nil, "", p.badFile(err)
+		}
+		p.opened = append(p.opened, f.Close)
+		p.lines = f
+	}
+	return p.lines, "file (" + p.fileName() + ")", nil
+}
+
+func (p *plan) fileName() string {
+	return otlpfile.Name(first(p.cfg.ExporterFile, otlpfile.DefaultName), p.runID, p.o.rank, os.Getpid())
+}
+
+func (p *plan) badFile(err error) error {
+	return fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
 }
 
 // first returns the first value that is not zero.

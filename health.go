@@ -88,7 +88,9 @@ func timed(e SpanExporter, meters metric.MeterProvider) SpanExporter {
 		return nil
 	}
 	duration, err := meters.Meter(scopeLens).Float64Histogram(healthDuration, metric.WithUnit("s"),
-		metric.WithDescription("Duration of one export of spans, with its retries"))
+		metric.WithDescription("Duration of one export of spans, with its retries"),
+		// The SDK's default boundaries are for milliseconds.
+		metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30))
 	if err != nil {
 		return e
 	}

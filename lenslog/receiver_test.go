@@ -35,13 +35,13 @@ func start(t *testing.T, protocol, addr string) run {
 	t.Helper()
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + addr, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
 	settings := func(s otelenv.Signal) otelenv.OTLP {
-		o, _, err := otelenv.ParseOTLP(s, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+		o, _, err := otelenv.ParseOTLP(s, nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
-	spans, err1 := otlp.NewTraceExporter(t.Context(), settings(otelenv.Traces))
+	spans, err1 := otlp.NewTraceExporter(t.Context(), settings(otelenv.Traces), nil)
 	points, err2 := otlp.NewMetricExporter(t.Context(), settings(otelenv.Metrics), nil, nil)
 	records, err3 := otlp.NewLogExporter(t.Context(), settings(otelenv.Logs))
 	if err1 != nil || err2 != nil || err3 != nil {

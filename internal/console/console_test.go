@@ -232,7 +232,7 @@ func TestEndOfSpanExporter(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := exp.ExportSpans(t.Context(), spans[:2]); err == nil || !strings.Contains(err.Error(), "2 of 2 spans lost: lens: the console exporter has been shut down") {
+	if err := exp.ExportSpans(t.Context(), spans[:2]); err == nil || !strings.Contains(err.Error(), "2 of 2 spans lost: the console exporter has been shut down") {
 		t.Errorf("after Shutdown: %v", err)
 	}
 	if n := len(out.lines(t)); n != 2 {

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/guard"
+	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/wholeline"
 )
 
@@ -26,7 +26,7 @@ const maxKept = 1 << 20
 
 // NewSpanExporter returns an exporter that writes each span to w, in the format of
 // stdouttrace, as one line and with one Write. What could not be written is a
-// *guard.LossError; spans exported after Shutdown are lost and counted too.
+// *outcome.LossError; spans exported after Shutdown are lost and counted too.
 func NewSpanExporter(w io.Writer) (sdktrace.SpanExporter, error) {
 	e := &spanExporter{out: wholeline.New(w)}
 	var err error
@@ -51,7 +51,7 @@ func (e *spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnl
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	lost := 0
-	var causes []error
+	var why outcome.Reasons
 	for i, s := range spans {
 		if s == nil {
 			continue
@@ -62,18 +62,18 @@ func (e *spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnl
 		}
 		if err != nil {
 			lost += len(spans) - i
-			causes = append(causes, err)
+			why.Add(err)
 			break
 		}
 		if err := e.write(ctx, s); err != nil {
 			lost++
-			causes = append(causes, err)
+			why.Add(err)
 		}
 	}
 	if lost == 0 {
 		return nil
 	}
-	return guard.NewLossError(lost, len(spans), causes...)
+	return &outcome.LossError{What: "spans", Failed: uint64(lost), Of: uint64(len(spans)), Cause: why.Err()}
 }
 
 // write encodes one span and hands the line on. stdouttrace itself never sees a

@@ -104,14 +104,14 @@
 //	FA4  type of a wrapped error
 //
 //	B  Delivery
-//	FB1  metrics above the size limit
+//	FB1  metrics above the size limit        TestFieldB1MetricsAboveTheLimit, TestFieldB1LostPartsAreCounted, TestFieldB1OnePointThatIsTooLarge
 //	FB2  instruments taken before the set-up
 //	FB3  a signal without a destination
-//	FB4  a receiver without metrics
-//	FB5  hints and certificates in every mode
+//	FB4  a receiver without metrics          TestFieldB4NoPlaceForASignal
+//	FB5  hints and certificates in every mode TestFieldB5CertificatesInEveryMode, TestFieldB5HintsNameWhatHelps, TestFieldB5OnlyHeadersAreSet
 //	FB6  a loss without a cause
-//	FB7  tracestate of a link
-//	FB8  buckets of the export duration
+//	FB7  tracestate of a link                TestFieldB7TracestateOfALink; all else of a span: TestSpansAreAsUpstream (internal/otlp)
+//	FB8  buckets of the export duration      TestFieldB8ExportDurationHasBucketsBelowASecond
 //
 //	C  Configuration and identity
 //	FC1  quotes in variables

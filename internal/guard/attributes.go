@@ -49,7 +49,7 @@ func fixValue(v attribute.Value, limit int) (attribute.Value, bool) {
 	switch v.Type() {
 	case attribute.STRING:
 		s := v.AsString()
-		if fixed := fixText(s, limit); fixed != s {
+		if fixed := FixText(s, limit); fixed != s {
 			return attribute.StringValue(fixed), true
 		}
 	case attribute.BYTESLICE:
@@ -59,7 +59,7 @@ func fixValue(v attribute.Value, limit int) (attribute.Value, bool) {
 	case attribute.STRINGSLICE:
 		texts, changed := v.AsStringSlice(), false
 		for i, s := range texts {
-			if fixed := fixText(s, limit); fixed != s {
+			if fixed := FixText(s, limit); fixed != s {
 				texts[i], changed = fixed, true // AsStringSlice made a copy
 			}
 		}
@@ -111,28 +111,68 @@ func (s *span) Resource() *resource.Resource                { return s.resource 
 //lint:ignore SA1019 The interface has it.
 func (s *span) InstrumentationLibrary() instrumentation.Library { return s.scope }
 
-// fix returns a copy of s, in its clean group, in which all text is valid and
-// within the limits. The trace state needs nothing: the API accepts printable ASCII only.
-func (l limits) fix(s sdktrace.ReadOnlySpan, clean *group) *span {
-	out := &span{
-		ReadOnlySpan: s, name: fixText(s.Name(), l.name), status: s.Status(),
-		scope: clean.scope, resource: clean.resource,
-	}
-	out.attrs, _ = fixAttributes(s.Attributes(), l.value)
-	out.status.Description = fixText(out.status.Description, l.value)
+// cleaned is the resource and scope of the last span, repaired.
+type cleaned struct {
+	resource, cleanResource *resource.Resource
+	scope, cleanScope       instrumentation.Scope
+	dirty                   bool
+}
 
-	// A shallow copy, whose elements get attributes of their own.
-	out.events = slices.Clone(s.Events())
-	for i := range out.events {
-		e := &out.events[i]
-		e.Name = fixText(e.Name, l.name)
-		e.Attributes, _ = fixAttributes(e.Attributes, l.value)
+// of makes c that of s.
+func (c *cleaned) of(s sdktrace.ReadOnlySpan) {
+	res, scope := s.Resource(), s.InstrumentationScope()
+	if c.cleanResource != nil && res == c.resource && scope == c.scope {
+		return
 	}
-	out.links = slices.Clone(s.Links())
-	for i := range out.links {
-		out.links[i].Attributes, _ = fixAttributes(out.links[i].Attributes, l.value)
+	c.resource, c.scope = res, scope
+	c.cleanResource, c.cleanScope = CleanResource(res), cleanScope(scope)
+	c.dirty = c.cleanResource != res || c.cleanScope != scope
+}
+
+// fix returns a copy of s in which all text is valid and within the limits, or nil when
+// nothing needs repair. The trace state needs nothing: the API accepts printable
+// ASCII only.
+func (l TextLimits) fix(s sdktrace.ReadOnlySpan, group *cleaned) *span {
+	out := span{
+		ReadOnlySpan: s, name: FixText(s.Name(), l.Name), status: s.Status(), events: s.Events(), links: s.Links(),
+		scope: group.cleanScope, resource: group.cleanResource,
 	}
-	return out
+	dirty := group.dirty || out.name != s.Name()
+	changed := false
+	out.attrs, changed = fixAttributes(s.Attributes(), l.Value)
+	dirty = dirty || changed
+	if text := FixText(out.status.Description, l.Value); text != out.status.Description {
+		out.status.Description, dirty = text, true
+	}
+	// Shallow copies, whose elements get attributes of their own.
+	owned := false
+	for i, e := range out.events {
+		name := FixText(e.Name, l.Name)
+		attrs, changed := fixAttributes(e.Attributes, l.Value)
+		if !changed && name == e.Name {
+			continue
+		}
+		if !owned {
+			out.events, owned = slices.Clone(out.events), true
+		}
+		out.events[i].Name, out.events[i].Attributes = name, attrs
+	}
+	dirty, owned = dirty || owned, false
+	for i, link := range out.links {
+		attrs, changed := fixAttributes(link.Attributes, l.Value)
+		if !changed {
+			continue
+		}
+		if !owned {
+			out.links, owned = slices.Clone(out.links), true
+		}
+		out.links[i].Attributes = attrs
+	}
+	if dirty || owned {
+		kept := out // no allocation for those that are not
+		return &kept
+	}
+	return nil
 }
 
 func cleanScope(s instrumentation.Scope) instrumentation.Scope {

@@ -1,16 +1,14 @@
-// Package guard stands in front of a span exporter and keeps one bad byte, one
-// large span or one panic from costing more than itself.
+// Package guard keeps one bad byte, one large item or one panic from costing more than
+// itself on the way to an exporter.
 //
-//   - Text that is not valid UTF-8, anywhere in a span, its scope or its resource,
-//     is repaired: bad bytes become U+FFFD. Protobuf would refuse the whole request.
-//   - Attribute values, also those of events and links, and status text are cut to
-//     a limit, between two characters. The SDK's limit covers the attributes alone.
-//   - A batch is split so that each request stays below a size; what a server still
-//     calls too large is halved and sent again, down to single spans.
-//   - A panic in the exporter is an error.
-//   - Whatever is lost is counted: see [LossError] and [Lost].
-//
-// Valid spans pass through untouched and without an allocation. Nothing of a span
-// is kept after ExportSpans has returned, and the caller's spans and slices are
-// never written to.
+//   - [Split] sends a batch in as few requests as its receiver takes: what is too
+//     large is halved, down to single items. [TooLarge] is the one check for that.
+//   - [FixText] repairs text that is not valid UTF-8, as protobuf would refuse the
+//     whole request, and cuts it to a limit, between two characters.
+//   - [New] stands in front of a span exporter that does neither, such as one of the
+//     program's. It repairs spans everywhere, their scope and their resource, divides
+//     batches that a server refuses, turns panics into errors, and counts what is lost
+//     ([outcome.LossError]). Valid spans pass through untouched; nothing of a span is kept
+//     after ExportSpans has returned, and the caller's spans and slices are never
+//     written to.
 package guard

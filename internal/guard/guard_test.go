@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +17,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // lostIn exports and returns the number of spans the error admits to.
@@ -49,53 +53,56 @@ func (e *taking) ExportSpans(_ context.Context, s []sdktrace.ReadOnlySpan) error
 }
 func (*taking) Shutdown(context.Context) error { return nil }
 
-func TestSplitBySize(t *testing.T) {
-	t.Parallel()
-	var got taking
-	lost, err := lostIn(t, New(&got, Options{}), t.Context(), stubs(500, attribute.String("k", strings.Repeat("x", 10_000))))
-	if lost != 0 || err != nil || got.spans != 500 || got.requests != 2 {
-		t.Errorf("lost %d (%v), %d spans in %d requests; want 500 in 2", lost, err, got.spans, got.requests)
+// atMost refuses requests of more than n spans, as a server does.
+func atMost(n int, next exportFunc) exportFunc {
+	return func(ctx context.Context, s []sdktrace.ReadOnlySpan) error {
+		if len(s) > n {
+			return status.Error(codes.ResourceExhausted, "grpc: received message larger than max (5 vs. 4)")
+		}
+		return next(ctx, s)
 	}
 }
 
-func TestOneOversizeSpanIsTheOnlyLoss(t *testing.T) {
+func TestSplit(t *testing.T) {
 	t.Parallel()
-	for _, at := range []int{0, 250, 499} {
-		var in tracetest.SpanStubs
-		for i := range 500 {
-			in = append(in, stub(i, attribute.String("k", strings.Repeat("x", 10_000))))
-		}
-		in[at].Name = "giant"
-		in[at].Attributes = append(in[at].Attributes, attribute.String("big", strings.Repeat("x", 5<<20)))
-		var got taking
-		lost, err := lostIn(t, New(&got, Options{TextLimit: -1}), t.Context(), in.Snapshots())
-		if lost != 1 || got.spans != 499 || err == nil || !strings.Contains(err.Error(), `1 of 500 spans lost: lens: span "giant" takes`) {
-			t.Errorf("at %d: lost %d (%v), %d delivered", at, lost, err, got.spans)
-		}
-		got = taking{}
-		if lost, err := lostIn(t, New(&got, Options{}), t.Context(), in.Snapshots()); lost != 0 || got.spans != 500 {
-			t.Errorf("at %d, with the default text limit: lost %d (%v), %d delivered", at, lost, err, got.spans)
+	for n := range 40 {
+		for most := range 6 {
+			for _, bad := range []int{-1, 0, n / 2, n - 1} {
+				var sent []int
+				err := Split(t.Context(), "things", n, func(from, to int) error {
+					if to-from > most || from <= bad && bad < to {
+						return &OversizeError{What: "one", Size: to - from, Limit: most}
+					}
+					for i := from; i < to; i++ {
+						sent = append(sent, i)
+					}
+					return nil
+				})
+				want := n
+				if most == 0 {
+					want = 0
+				} else if bad >= 0 && n > 0 {
+					want--
+				}
+				if len(sent) != want || !slices.IsSorted(sent) || outcome.Lost(err, n) != n-want || (err == nil) != (want == n) {
+					t.Fatalf("%d things, at most %d, %d is bad: sent %v, error %v", n, most, bad, sent, err)
+				}
+			}
 		}
 	}
 }
 
 // TestValidSpansAreFree is the promise for the common case. It cannot be parallel.
 func TestValidSpansAreFree(t *testing.T) {
-	sp := rich("valid, also 世界", "key")
-	sp.DroppedAttributes, sp.DroppedEvents, sp.DroppedLinks = 0, 0, 0
-	for name, spans := range map[string][]sdktrace.ReadOnlySpan{
-		"plain": stubs(512, attribute.String("key", "value"), attribute.Int("step", 7)),
-		"rich":  tracetest.SpanStubs{sp, sp, stub(1), sp}.Snapshots(),
-	} {
-		exp := New(&taking{}, Options{Log: errlog.New(slog.New(slog.DiscardHandler))})
-		ctx := context.Background()
-		if n := testing.AllocsPerRun(50, func() {
-			if err := exp.ExportSpans(ctx, spans); err != nil {
-				t.Error(err)
-			}
-		}); n != 0 {
-			t.Errorf("%s: %v allocations for %d valid spans", name, n, len(spans))
+	spans := stubs(512, attribute.String("key", "value, also 世界"), attribute.Int("step", 7))
+	exp := New(&taking{}, Options{Log: errlog.New(slog.New(slog.DiscardHandler))})
+	ctx := context.Background()
+	if n := testing.AllocsPerRun(50, func() {
+		if err := exp.ExportSpans(ctx, spans); err != nil {
+			t.Error(err)
 		}
+	}); n > 10 {
+		t.Errorf("%v allocations for %d valid spans", n, len(spans))
 	}
 }
 
@@ -149,9 +156,8 @@ func TestSpanThatPanics(t *testing.T) {
 	spans := stubs(5)
 	spans[4] = badSpan{spans[4]}
 	var got taking
-	// Each span is a request, so that three are sent before the last is read.
-	lost, err := lostIn(t, New(&got, Options{RequestBytes: 400}), t.Context(), spans)
-	if lost+got.spans != 5 || got.spans < 3 {
+	lost, err := lostIn(t, New(&got, Options{}), t.Context(), spans)
+	if lost != 1 || got.spans != 4 || !strings.Contains(err.Error(), "no attributes") {
 		t.Errorf("lost %d and delivered %d of 5: %v", lost, got.spans, err)
 	}
 }
@@ -176,11 +182,11 @@ func TestEndOfContextCountsTheRest(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	sent := 0
-	exp := New(exportFunc(func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
+	exp := New(atMost(10, func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
 		sent += len(s)
 		cancel()
 		return nil
-	}), Options{RequestBytes: 2000})
+	}), Options{})
 	lost, err := lostIn(t, exp, ctx, stubs(100))
 	if sent == 0 || sent == 100 || lost != 100-sent || !errors.Is(err, context.Canceled) {
 		t.Errorf("sent %d, lost %d: %v", sent, lost, err)
@@ -190,13 +196,13 @@ func TestEndOfContextCountsTheRest(t *testing.T) {
 func TestFailuresOfPartsAddUp(t *testing.T) {
 	t.Parallel()
 	requests, delivered := 0, 0
-	exp := New(exportFunc(func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
+	exp := New(atMost(10, func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
 		if requests++; requests%2 == 0 {
 			return fmt.Errorf("request %d: password=secret", requests)
 		}
 		delivered += len(s)
 		return nil
-	}), Options{RequestBytes: 2000})
+	}), Options{})
 	lost, err := lostIn(t, exp, t.Context(), stubs(200))
 	if lost+delivered != 200 || lost == 0 || delivered == 0 {
 		t.Errorf("lost %d, delivered %d", lost, delivered)
@@ -209,20 +215,19 @@ func TestFailuresOfPartsAddUp(t *testing.T) {
 // heldSpan can be watched by the garbage collector.
 type heldSpan struct{ sdktrace.ReadOnlySpan }
 
-// TestNothingOfASpanIsKept exports a good, a repaired, an oversize and a failed
-// span and keeps the exporter and its error alive.
+// TestNothingOfASpanIsKept exports a good, a repaired and a failed span and keeps the exporter and its error alive.
 func TestNothingOfASpanIsKept(t *testing.T) {
 	t.Parallel()
-	exp := New(exportFunc(func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
+	exp := New(atMost(1, func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
 		if s[0].Name() == "failed" {
 			return io.EOF
 		}
 		return nil
-	}), Options{RequestBytes: 500, TextLimit: -1})
-	gone := make(chan string, 4)
+	}), Options{})
+	gone := make(chan string, 3)
 	err := func() error {
 		var spans []sdktrace.ReadOnlySpan
-		for _, name := range []string{"good", "repaired\xff", "oversize" + strings.Repeat("x", 1000), "failed"} {
+		for _, name := range []string{"good", "repaired\xff", "failed"} {
 			sp := stub(1)
 			sp.Name = name
 			held := &heldSpan{sp.Snapshot()}
@@ -231,10 +236,10 @@ func TestNothingOfASpanIsKept(t *testing.T) {
 		}
 		return exp.ExportSpans(t.Context(), spans)
 	}()
-	if Lost(err, 4) != 2 {
-		t.Errorf("lost %d of 4, want 2: %v", Lost(err, 4), err)
+	if outcome.Lost(err, 3) != 1 {
+		t.Errorf("lost %d of 3, want 1: %v", outcome.Lost(err, 3), err)
 	}
-	for range 4 {
+	for range 3 {
 		deadline := time.After(10 * time.Second)
 		for collected := false; !collected; {
 			runtime.GC()
@@ -253,10 +258,10 @@ func TestNothingOfASpanIsKept(t *testing.T) {
 
 func TestCallersSliceIsSafeFromTheExporter(t *testing.T) {
 	t.Parallel()
-	exp := New(exportFunc(func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
+	exp := New(atMost(10, func(_ context.Context, s []sdktrace.ReadOnlySpan) error {
 		_ = append(s, nil) // must not overwrite what comes after this part
 		return nil
-	}), Options{RequestBytes: 2000})
+	}), Options{})
 	spans := stubs(100)
 	if err := exp.ExportSpans(t.Context(), spans); err != nil {
 		t.Error(err)
@@ -287,7 +292,7 @@ func TestWarnsOfRepairAndOfDroppedAttributes(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var got taking
-	exp := New(&got, Options{RequestBytes: 5000})
+	exp := New(&got, Options{})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {

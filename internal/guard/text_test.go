@@ -50,18 +50,15 @@ func FuzzText(f *testing.F) {
 		f.Add(s, -1)
 	}
 	f.Fuzz(func(t *testing.T, s string, limit int) {
-		got := fixText(s, limit)
+		got := FixText(s, limit)
 		if !utf8.ValidString(got) {
-			t.Errorf("fixText(%q, %d) = %q is not valid", s, limit, got)
+			t.Errorf("FixText(%q, %d) = %q is not valid", s, limit, got)
 		}
 		if limit >= 0 && utf8.RuneCountInString(got) > limit {
-			t.Errorf("fixText(%q, %d) = %q is too long", s, limit, got)
+			t.Errorf("FixText(%q, %d) = %q is too long", s, limit, got)
 		}
-		if again := fixText(got, limit); again != got {
+		if again := FixText(got, limit); again != got {
 			t.Errorf("fixText twice: %q, then %q", got, again)
-		}
-		if textFits(s, limit) != (got == s) {
-			t.Errorf("textFits(%q, %d) = %v, but fixText gives %q", s, limit, textFits(s, limit), got)
 		}
 		// Whatever it is, it arrives.
 		exp, w := otlp(t)
@@ -219,10 +216,7 @@ func TestTextLimits(t *testing.T) {
 	}
 
 	exp, w = otlp(t)
-	if err := New(exp, Options{TextLimit: -1}).ExportSpans(t.Context(), spans); err == nil {
-		t.Error("without a text limit the span should be too large for one request")
-	}
-	if err := New(exp, Options{TextLimit: -1, RequestBytes: -1}).ExportSpans(t.Context(), spans); err != nil {
+	if err := New(exp, Options{TextLimit: -1}).ExportSpans(t.Context(), spans); err != nil {
 		t.Fatal(err)
 	}
 	if s := w.spans()[0]; s.Name != long || s.Status.Message != long {

@@ -1,28 +1,40 @@
 package guard
 
 import (
+	"errors"
 	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
-// tooLarge reports whether err says that a request was too large, so that smaller
-// ones may succeed. gRPC servers answer ResourceExhausted, which also stands for
+// TooLarge reports whether err says that a request was too large, so that smaller
+// ones may succeed. An error that knows has a method of this name; for others, gRPC servers answer ResourceExhausted, which also stands for
 // being short of memory or over quota, and HTTP servers 413 or 400; the rest is
 // in the text. A wrong guess costs requests, at most two for each span, and no
 // span.
-func tooLarge(err error) bool {
+func TooLarge(err error) bool {
 	if err == nil {
 		return false
 	}
+	// A batch that was divided already, and of which parts were delivered.
+	var divided *outcome.LossError
+	if errors.As(err, &divided) {
+		return false
+	}
+	var knows interface{ TooLarge() bool }
+	if errors.As(err, &knows) {
+		return knows.TooLarge()
+	}
 	if st, ok := status.FromError(err); ok {
-		text := strings.ToLower(st.Message())
+		text := st.Message()
 		switch st.Code() {
 		case codes.ResourceExhausted:
-			return saysTooLarge(text)
+			return SaysTooLarge(text)
 		case codes.Unknown, codes.Internal, codes.InvalidArgument, codes.OutOfRange:
-			return strings.Contains(text, "status code received from server: 413") || saysTooLarge(text)
+			return SaysTooLarge(text)
 		}
 		return false
 	}
@@ -36,13 +48,16 @@ func tooLarge(err error) bool {
 	}
 	answer, body, _ := strings.Cut(answer, " (body: ")
 	return strings.Contains(answer, ": 413 ") ||
-		strings.Contains(answer, ": 400 ") && saysTooLarge(strings.ToLower(body))
+		strings.Contains(answer, ": 400 ") && SaysTooLarge(body)
 }
 
-func saysTooLarge(text string) bool {
+// SaysTooLarge looks in a receiver's answer for the ways to refuse a request for its
+// size.
+func SaysTooLarge(text string) bool {
+	text = strings.ToLower(text)
 	for _, words := range []string{
 		"larger than max", "too large", "too big", "exceeds the max", "exceeds max", "message size", "request size",
-		"payload size", "body size", "size limit", "entity too", "content too",
+		"payload size", "body size", "size limit", "entity too", "content too", "received from server: 413",
 	} {
 		if strings.Contains(text, words) {
 			return true

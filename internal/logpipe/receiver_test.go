@@ -22,7 +22,7 @@ import (
 func dial(tb testing.TB, protocol, addr string) (sdklog.Exporter, string) {
 	tb.Helper()
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + addr, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
-	o, warnings, err := otelenv.ParseOTLP(otelenv.Logs, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	o, warnings, err := otelenv.ParseOTLP(otelenv.Logs, nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil || len(warnings) > 0 {
 		tb.Fatal(err, warnings)
 	}

@@ -109,7 +109,7 @@ func (p *parser) endpoint(v value, isBase bool) {
 		path = "/" + path
 	}
 	if strings.Contains(authority, "@") || strings.Contains(path, "@") && strings.Contains(authority, ":") && !digits(authority[strings.LastIndexByte(authority, ':')+1:]) {
-		p.badEndpoint(v, "a user name or password has no place in an endpoint; use the headers variable")
+		p.badEndpoint(v, "a user name or password has no place in an endpoint; use "+p.o.Names.Headers)
 		return
 	}
 	host, port, why := splitAuthority(authority)
@@ -131,7 +131,7 @@ func (p *parser) endpoint(v value, isBase bool) {
 		e.Path = p.requestPath(v, path, isBase)
 	} else if strings.Trim(path, "/") != "" {
 		p.warn("%s%s: the path is ignored: gRPC has none; for HTTP set %s to http/protobuf",
-			v.name, shownEndpoint(v.text), p.protocolSetting())
+			v.name, shownEndpoint(v.text), p.o.Names.Protocol)
 	}
 	p.o.Endpoint = e
 	p.warnPort(v, port, portGiven)
@@ -173,7 +173,7 @@ func (p *parser) defaultPort(scheme string) string {
 }
 
 func (p *parser) warnPort(v value, port string, given bool) {
-	variable := p.protocolSetting()
+	variable := p.o.Names.Protocol
 	switch {
 	case p.o.Protocol == GRPC && port == "4318":
 		p.warn("%s has port 4318, by convention OTLP over HTTP, and the protocol is gRPC; for HTTP set %s to http/protobuf", v.name, variable)

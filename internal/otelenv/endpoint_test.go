@@ -93,7 +93,7 @@ func TestEndpointForms(t *testing.T) {
 			if protocol == HTTPProtobuf {
 				want = tt.http
 			}
-			o, warnings, err := ParseOTLP(Traces, env(map[string]string{
+			o, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{
 				general: tt.text, "OTEL_EXPORTER_OTLP_PROTOCOL": string(protocol)}))
 			if want == "" {
 				if err == nil {
@@ -110,8 +110,8 @@ func TestEndpointForms(t *testing.T) {
 				t.Errorf("%s %q: got %s, insecure %v, error %v; want %s, insecure %v",
 					protocol, tt.text, o.Endpoint, o.Insecure, err, want, tt.insecure)
 			}
-			if o.Source.Endpoint != general {
-				t.Errorf("%s %q: source is %q", protocol, tt.text, o.Source.Endpoint)
+			if o.Names.Endpoint != general {
+				t.Errorf("%s %q: name is %q", protocol, tt.text, o.Names.Endpoint)
 			}
 			if !strings.HasPrefix(tt.text, "http://h") || strings.Contains(tt.text, "123") {
 				wantWarning(t, warnings)
@@ -131,8 +131,8 @@ func TestDefaultEndpoint(t *testing.T) {
 	for protocol, want := range map[string]string{
 		"": "grpc://localhost:4317", "grpc": "grpc://localhost:4317", "http/protobuf": "http://localhost:4318/v1/logs",
 	} {
-		o, warnings, err := ParseOTLP(Logs, env(map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": protocol}))
-		if err != nil || o.Endpoint.String() != want || !o.Insecure || o.Source.Endpoint != "" || o.Timeout != DefaultTimeout {
+		o, warnings, err := ParseOTLP(Logs, nil, env(map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": protocol}))
+		if err != nil || o.Endpoint.String() != want || !o.Insecure || o.Names.Endpoint != general || o.Timeout != DefaultTimeout {
 			t.Errorf("%q: got %+v, error %v; want %s", protocol, o, err, want)
 		}
 		wantWarning(t, warnings)
@@ -164,7 +164,7 @@ func TestPaths(t *testing.T) {
 		{Traces, ofTraces, "", "/", "no path"},
 		{Traces, ofTraces, "/", "/", "no path"},
 	} {
-		o, warnings, err := ParseOTLP(tt.signal, env(map[string]string{
+		o, warnings, err := ParseOTLP(tt.signal, nil, env(map[string]string{
 			tt.variable: "http://h:123" + tt.path, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}))
 		if err != nil || o.Endpoint.Path != tt.want {
 			t.Errorf("%s %s %q: got %q, error %v; want %q", tt.signal, tt.variable, tt.path, o.Endpoint.Path, err, tt.want)
@@ -179,11 +179,11 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"/a%zz", "/a b", "/ä", "/a\\b"} {
-		if o, _, err := ParseOTLP(Traces, env(map[string]string{ofTraces: "http://h:1" + bad, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"})); err == nil {
+		if o, _, err := ParseOTLP(Traces, nil, env(map[string]string{ofTraces: "http://h:1" + bad, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"})); err == nil {
 			t.Errorf("%q: got %s, want an error", bad, o.Endpoint)
 		}
 	}
-	_, warnings, err := ParseOTLP(Traces, env(map[string]string{general: "http://h:123/v1/traces"}))
+	_, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{general: "http://h:123/v1/traces"}))
 	if err != nil {
 		t.Error(err)
 	}
@@ -193,13 +193,13 @@ func TestPaths(t *testing.T) {
 func TestPortOfTheOtherProtocol(t *testing.T) {
 	t.Parallel()
 	for endpoint, protocol := range map[string]string{"http://h:4318": "grpc", "http://h:4317": "http/protobuf"} {
-		_, warnings, err := ParseOTLP(Traces, env(map[string]string{general: endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}))
+		_, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{general: endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}))
 		if err != nil {
 			t.Error(err)
 		}
 		wantWarning(t, warnings, general, "OTEL_EXPORTER_OTLP_PROTOCOL", "convention")
 	}
-	_, warnings, _ := ParseOTLP(Traces, env(map[string]string{general: "http://h", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}))
+	_, warnings, _ := ParseOTLP(Traces, nil, env(map[string]string{general: "http://h", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"}))
 	wantWarning(t, warnings, general, "port 80")
 }
 
@@ -233,7 +233,7 @@ func TestTLSMode(t *testing.T) {
 		{"", "false", false, false},
 	} {
 		for _, protocol := range []string{"grpc", "http/protobuf"} {
-			o, warnings, err := ParseOTLP(Traces, env(map[string]string{
+			o, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{
 				general: tt.endpoint, insecure: tt.insecure, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}))
 			if err != nil || o.Insecure != tt.plaintext {
 				t.Errorf("%s %q INSECURE=%q: insecure is %v, error %v", protocol, tt.endpoint, tt.insecure, o.Insecure, err)
@@ -248,19 +248,19 @@ func TestTLSMode(t *testing.T) {
 			}
 		}
 	}
-	if _, _, err := ParseOTLP(Traces, env(map[string]string{general: "h:1", insecure: "maybe"})); err == nil ||
+	if _, _, err := ParseOTLP(Traces, nil, env(map[string]string{general: "h:1", insecure: "maybe"})); err == nil ||
 		!strings.Contains(err.Error(), insecure) || !strings.Contains(err.Error(), "true or false") {
 		t.Errorf("error is %v", err)
 	}
-	o, _, _ := ParseOTLP(Traces, env(map[string]string{general: "h:1", insecure: "true", "OTEL_EXPORTER_OTLP_TRACES_INSECURE": "false"}))
-	if o.Insecure || o.Source.Insecure != "OTEL_EXPORTER_OTLP_TRACES_INSECURE" {
+	o, _, _ := ParseOTLP(Traces, nil, env(map[string]string{general: "h:1", insecure: "true", "OTEL_EXPORTER_OTLP_TRACES_INSECURE": "false"}))
+	if o.Insecure || o.Names.Insecure != "OTEL_EXPORTER_OTLP_TRACES_INSECURE" {
 		t.Errorf("the variable of the signal does not come first: %+v", o)
 	}
 }
 
 func TestCertificates(t *testing.T) {
 	t.Parallel()
-	o, warnings, err := ParseOTLP(Metrics, env(map[string]string{
+	o, warnings, err := ParseOTLP(Metrics, nil, env(map[string]string{
 		general:                                  "https://h:1",
 		"OTEL_EXPORTER_OTLP_CERTIFICATE":         "/ca.pem",
 		"OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE": "/metrics-ca.pem",
@@ -272,12 +272,12 @@ func TestCertificates(t *testing.T) {
 	}
 	wantWarning(t, warnings)
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"} {
-		_, _, err := ParseOTLP(Traces, env(map[string]string{general: "https://h:1", name: "/file"}))
+		_, _, err := ParseOTLP(Traces, nil, env(map[string]string{general: "https://h:1", name: "/file"}))
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s alone: error is %v", name, err)
 		}
 	}
-	_, warnings, err = ParseOTLP(Traces, env(map[string]string{general: "http://h:1", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/ca.pem"}))
+	_, warnings, err = ParseOTLP(Traces, nil, env(map[string]string{general: "http://h:1", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/ca.pem"}))
 	if err != nil {
 		t.Error(err)
 	}
@@ -287,7 +287,7 @@ func TestCertificates(t *testing.T) {
 // All bad variables are in one error.
 func TestErrorsAreJoined(t *testing.T) {
 	t.Parallel()
-	_, _, err := ParseOTLP(Traces, env(map[string]string{
+	_, _, err := ParseOTLP(Traces, nil, env(map[string]string{
 		general: "h:notaport", "OTEL_EXPORTER_OTLP_INSECURE": "maybe", "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/k"}))
 	for _, name := range []string{general, "OTEL_EXPORTER_OTLP_INSECURE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
@@ -296,50 +296,73 @@ func TestErrorsAreJoined(t *testing.T) {
 	}
 }
 
-// C4: settings in code are whole.
-func TestExplicit(t *testing.T) {
+// C4, FB5: a program's own endpoint leaves the standard variables no part, and messages
+// name what has one.
+func TestOwnSettings(t *testing.T) {
 	t.Parallel()
-	yes, no := true, false
+	foreign := env(map[string]string{
+		general: "http://foreign:1", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ":::", "OTEL_EXPORTER_OTLP_PROTOCOL": "smoke",
+		"OTEL_EXPORTER_OTLP_HEADERS": "x=secret", "OTEL_EXPORTER_OTLP_INSECURE": "maybe", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/foreign",
+		"OTEL_EXPORTER_OTLP_CLIENT_KEY": "/foreign", "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_TIMEOUT": "1",
+	})
+	own := func(texts ...string) Own {
+		out := Own{}
+		for i, suffix := range []string{"PROTOCOL", "ENDPOINT", "INSECURE", "HEADERS", "CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
+			out[suffix] = Setting{"MY_" + suffix, append(texts, make([]string, 7)...)[i]}
+		}
+		return out
+	}
 	for _, tt := range []struct {
-		protocol, endpoint string
-		insecure           *bool
-		want               string
-		plaintext          bool
+		protocol, endpoint, insecure string
+		want                         string
+		plaintext                    bool
 	}{
-		{"", "", nil, "grpc://localhost:4317", true},
-		{"grpc", "https://y:1", nil, "grpc://y:1", false},
-		{"grpc", "y:1", nil, "grpc://y:1", false},
-		{"grpc", "y:1", &yes, "grpc://y:1", true},
-		{"grpc", "localhost:1", &no, "grpc://localhost:1", false},
-		{"http/protobuf", "http://y:1", nil, "http://y:1/v1/traces", true},
-		{"HTTP/JSON", "y:1/base", nil, "https://y:1/base/v1/traces", false},
+		{"grpc", "https://y:1", "", "grpc://y:1", false},
+		{"", "y:1", "", "grpc://y:1", false},
+		{"grpc", "y:1", "true", "grpc://y:1", true},
+		{"grpc", "localhost:1", "false", "grpc://localhost:1", false},
+		{"http/protobuf", "http://y:1", "", "http://y:1/v1/traces", true},
+		{"HTTP/JSON", "'y:1/base' ", "", "https://y:1/base/v1/traces", false},
 	} {
-		o, _, err := Explicit(Traces, tt.protocol, tt.endpoint, tt.insecure, map[string]string{"B": "2", "a": "1 = %"})
-		if err != nil || o.Endpoint.String() != tt.want || o.Insecure != tt.plaintext || o.Source != (Source{}) || o.Timeout != DefaultTimeout {
+		o, _, err := ParseOTLP(Traces, own(tt.protocol, tt.endpoint, tt.insecure, "B=2,a=1 %3D %25", "/ca", "/cert", "/key"), foreign)
+		if err != nil || o.Endpoint.String() != tt.want || o.Insecure != tt.plaintext || o.Timeout != DefaultTimeout || o.Compression != NoCompression ||
+			o.CertificateFile != "/ca" || o.ClientCertificateFile != "/cert" || o.ClientKeyFile != "/key" {
 			t.Errorf("%+v: got %+v, error %v", tt, o, err)
 		}
 		if len(o.Headers) != 2 || o.Headers[0].Value != "2" || o.Headers[1].Value != "1 = %" {
 			t.Errorf("headers are %q", o.Headers)
 		}
-	}
-	for _, tt := range []struct {
-		protocol, endpoint string
-		headers            map[string]string
-	}{
-		{"http", "", nil}, {"", "http://u:secret@h", nil}, {"", "h:x", nil},
-		{"", "", map[string]string{"a b": "secret"}}, {"", "", map[string]string{"a": "secret\n"}},
-	} {
-		if _, _, err := Explicit(Traces, tt.protocol, tt.endpoint, nil, tt.headers); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "OTEL_") {
-			t.Errorf("%+v: error is %v", tt, err)
+		if n := o.Names; n.Headers != "MY_HEADERS" || n.Certificate != "MY_CERTIFICATE" || n.Insecure != "MY_INSECURE" || n.Timeout != "" || n.Compression != "" {
+			t.Errorf("names are %+v", n)
 		}
 	}
-	_, warnings, err := Explicit(Traces, "grpc", "http://y:4318/path", &no, nil)
-	if err != nil || len(warnings) != 3 {
+	for _, o := range []Own{
+		own("http", "h:1"), own("", "http://u:secret@h"), own("", "h:x"), own("", "h:1", "maybe"),
+		own("", "https://h", "", "", "", "/cert"), own("", "https://h", "", "", "", "", "/key"), own("smoke"),
+	} {
+		if _, _, err := ParseOTLP(Traces, o, env(nil)); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "OTEL_") || !strings.Contains(err.Error(), "MY_") {
+			t.Errorf("%v: error is %v", o, err)
+		}
+	}
+	o, warnings, err := ParseOTLP(Traces, own("grpc", "http://y:4318/path", "false", "a b=secret", "/ca"), foreign)
+	if err != nil || len(warnings) != 5 || o.Names.Off == "" {
 		t.Errorf("error %v, warnings %q", err, warnings)
 	}
 	for _, w := range warnings {
-		if strings.Contains(string(w), "OTEL_") {
-			t.Errorf("a setting in code is explained with a variable: %q", w)
+		if strings.Contains(string(w), "OTEL_") || strings.Contains(string(w), "secret") {
+			t.Errorf("a setting of the program is explained with another variable: %q", w)
 		}
+	}
+	// Without an endpoint each comes before its standard variables, which stay behind it.
+	o, _, err = ParseOTLP(Metrics, own("", "", "", "mine=1", "/mine"), env(map[string]string{
+		general: "https://there:1", "OTEL_EXPORTER_OTLP_METRICS_HEADERS": "x=1", "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE": "/theirs",
+		"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "/cert", "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/key"}))
+	if err != nil || o.Endpoint.String() != "grpc://there:1" || o.CertificateFile != "/mine" || o.ClientKeyFile != "/key" ||
+		len(o.Headers) != 1 || o.Headers[0].Key != "mine" {
+		t.Errorf("got %+v, error %v", o, err)
+	}
+	if n := o.Names; n.Headers != "MY_HEADERS" || n.Certificate != "MY_CERTIFICATE" || n.Endpoint != general || n.ClientKey != "OTEL_EXPORTER_OTLP_CLIENT_KEY" ||
+		n.Insecure != "OTEL_EXPORTER_OTLP_INSECURE" || n.Off != "OTEL_METRICS_EXPORTER to none" {
+		t.Errorf("names are %+v", n)
 	}
 }

@@ -15,7 +15,7 @@ func FuzzParseOTLP(f *testing.F) {
 		f.Add(s, "http/protobuf", "", "x")
 	}
 	f.Fuzz(func(t *testing.T, endpoint, protocol, insecure, timeout string) {
-		o, warnings, err := ParseOTLP(Traces, env(map[string]string{
+		o, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{
 			general: endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
 			"OTEL_EXPORTER_OTLP_INSECURE": insecure, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": timeout}))
 		for _, w := range warnings {

@@ -3,8 +3,6 @@ package otelenv
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -70,21 +68,6 @@ func ParseHeaders(variable, text string, protocol Protocol) ([]Header, []Warning
 		out = setHeader(out, h)
 	}
 	return out, warnings
-}
-
-// headers takes headers that were given in code.
-func (p *parser) headers(headers map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(headers)) {
-		h := Header{key, headers[key]}
-		switch why := unsendable(h, p.o.Protocol); {
-		case !isToken(key):
-			p.fail("an OTLP header has a key that is not a header name")
-		case why != "":
-			p.fail("the OTLP header %q cannot be sent: %s", key, why)
-		default:
-			p.o.Headers = setHeader(p.o.Headers, h)
-		}
-	}
 }
 
 func setHeader(list []Header, h Header) []Header {

@@ -42,7 +42,7 @@ func wantWarning(t *testing.T, warnings []Warning, parts ...string) {
 func parseAll(lookup Lookup) (warnings []Warning, err error) {
 	add := func(w []Warning) { warnings = append(warnings, w...) }
 	for _, s := range []Signal{Traces, Metrics, Logs} {
-		_, w, e := ParseOTLP(s, lookup)
+		_, w, e := ParseOTLP(s, nil, lookup)
 		add(w)
 		if e != nil {
 			err = e
@@ -105,8 +105,8 @@ func TestBlankIsUnset(t *testing.T) {
 		if err != nil || len(warnings) > 0 {
 			t.Errorf("%q: error %v, warnings %q", blank, err, warnings)
 		}
-		o, _, _ := ParseOTLP(Traces, func(string) (string, bool) { return blank, true })
-		if def, _, _ := ParseOTLP(Traces, env(nil)); o.Endpoint != def.Endpoint || o.Source != (Source{}) {
+		o, _, _ := ParseOTLP(Traces, nil, func(string) (string, bool) { return blank, true })
+		if def, _, _ := ParseOTLP(Traces, nil, env(nil)); o.Endpoint != def.Endpoint || o.Names != def.Names {
 			t.Errorf("%q: got %+v, want %+v", blank, o, def)
 		}
 	}

@@ -61,17 +61,29 @@ type OTLP struct {
 	// Timeout bounds one export with all its retries; it is never zero or less.
 	Timeout time.Duration
 
-	// Source says which variables these settings came from.
-	Source Source
+	// Names is what messages call these settings.
+	Names Names
 }
 
-// Source names the variable behind each setting, or is empty where the setting
-// is a default or was given in code.
-type Source struct {
+// Names has for each setting the variable that it came from, and for one that is
+// not set the variable that would set it. A name is empty when nothing would.
+type Names struct {
 	Protocol, Endpoint, Insecure              string
 	Certificate, ClientCertificate, ClientKey string
 	Headers, Compression, Timeout             string
+
+	// Off says how the whole signal is turned off, as in "X_METRICS_ENABLED to false".
+	Off string
 }
+
+// Own holds the settings that a program has of its own, by the suffix that the
+// standard variable has, as in HEADERS. They come before the standard variables, and
+// with an ENDPOINT among them the standard variables have no part in anything.
+// OFF is not a setting but the name that [Names] has.
+type Own map[string]Setting
+
+// Setting is a text and what messages call it. One with an empty text is not set.
+type Setting struct{ Name, Text string }
 
 // variables returns the names of a setting, that of the signal first.
 func (s Signal) variables(suffix string) []string {
@@ -109,65 +121,44 @@ func (s Signal) EndpointVariables() []string { return s.variables("ENDPOINT") }
 //
 // Headers. A comma-separated list of key=value, values percent-encoded; see
 // [ParseHeaders]. They belong to the endpoint of these variables, or to the default one
-// on this host. A program that sets its endpoint in code uses [Explicit], which knows
-// none of them, so that a vendor's key never reaches another receiver.
+// on this host. When the program has an endpoint of its own none of them is read, so
+// that a vendor's key never reaches another receiver.
 //
 // The error joins one error for each text that cannot be guessed. The settings
 // returned beside an error must not be used.
-func ParseOTLP(signal Signal, lookup Lookup) (OTLP, []Warning, error) {
-	p := parser{o: OTLP{Signal: signal}, lookup: lookup}
-	p.protocol()
-	endpoint := p.get("ENDPOINT", &p.o.Source.Endpoint)
-	if endpoint.isSet() {
-		p.endpoint(endpoint, endpoint.name != signal.variables("ENDPOINT")[0])
+func ParseOTLP(signal Signal, own Own, lookup Lookup) (OTLP, []Warning, error) {
+	p := parser{o: OTLP{Signal: signal}, own: own, lookup: lookup}
+	p.alone = unquote(own["ENDPOINT"].Text) != ""
+	names := &p.o.Names
+	for suffix, name := range map[string]*string{
+		"PROTOCOL": &names.Protocol, "ENDPOINT": &names.Endpoint, "INSECURE": &names.Insecure,
+		"CERTIFICATE": &names.Certificate, "CLIENT_CERTIFICATE": &names.ClientCertificate, "CLIENT_KEY": &names.ClientKey,
+		"HEADERS": &names.Headers, "COMPRESSION": &names.Compression, "TIMEOUT": &names.Timeout,
+	} {
+		if *name = p.get(suffix).name; *name == "" {
+			*name = p.setter(suffix)
+		}
+	}
+	if names.Off = own["OFF"].Name; names.Off == "" {
+		names.Off = "OTEL_" + strings.ToUpper(string(signal)) + "_EXPORTER to none"
+	}
+	p.protocol(p.get("PROTOCOL"))
+	if v := p.get("ENDPOINT"); v.isSet() {
+		p.endpoint(v, v.name != signal.variables("ENDPOINT")[0])
 	} else {
 		p.defaultEndpoint()
 	}
-	p.insecure(p.get("INSECURE", &p.o.Source.Insecure))
+	p.insecure(p.get("INSECURE"))
 	p.certificates()
-	if v := p.get("HEADERS", &p.o.Source.Headers); v.isSet() {
+	if v := p.get("HEADERS"); v.isSet() {
 		headers, warnings := ParseHeaders(v.name, v.text, p.o.Protocol)
 		p.o.Headers = headers
 		p.warnings = append(p.warnings, warnings...)
 	}
-	p.compression(p.get("COMPRESSION", &p.o.Source.Compression))
-
-	var ok bool
-	var warnings []Warning
-	v := p.get("TIMEOUT", &p.o.Source.Timeout)
-	if p.o.Timeout, ok, warnings = v.duration(DefaultTimeout, MinTimeout, MaxTimeout); !ok {
-		p.o.Source.Timeout = ""
-	}
+	p.compression(p.get("COMPRESSION"))
+	timeout, _, warnings := p.get("TIMEOUT").duration(DefaultTimeout, MinTimeout, MaxTimeout)
+	p.o.Timeout = timeout
 	p.warnings = append(p.warnings, warnings...)
-	return p.o, p.warnings, errors.Join(p.errs...)
-}
-
-// Explicit resolves settings that were given in code. No variable has any part in
-// it. The endpoint has the forms and rules of [ParseOTLP]'s general variable; an empty
-// one is localhost. The protocol has the words of the variable; an empty one is gRPC and
-// an unknown one is an error. insecure stands for the variable INSECURE, nil for
-// unset. Headers are taken as they are and are an error when they cannot be
-// sent. Timeout, compression and certificates of the result may be set
-// afterwards.
-func Explicit(signal Signal, protocol, endpoint string, insecure *bool, headers map[string]string) (OTLP, []Warning, error) {
-	p := parser{o: OTLP{Signal: signal, Protocol: GRPC, Timeout: DefaultTimeout}}
-	if text := unquote(protocol); text != "" {
-		var known bool
-		if p.o.Protocol, known = protocolOf(text); !known {
-			p.fail("the OTLP protocol %s is unknown: want grpc, http/protobuf or http/json", shown(text))
-		}
-	}
-	if text := unquote(endpoint); text != "" {
-		p.endpoint(value{"the OTLP endpoint", text}, true)
-	} else {
-		p.defaultEndpoint()
-	}
-	v := value{}
-	if insecure != nil {
-		v = value{"the insecure setting", fmt.Sprint(*insecure)}
-	}
-	p.insecure(v)
-	p.headers(headers)
 	return p.o, p.warnings, errors.Join(p.errs...)
 }
 
@@ -175,15 +166,29 @@ func Explicit(signal Signal, protocol, endpoint string, insecure *bool, headers 
 type parser struct {
 	o        OTLP
 	scheme   string // as given, "" for none
+	own      Own
+	alone    bool // the standard variables have no part
 	lookup   Lookup
 	warnings []Warning
 	errs     []error
 }
 
-func (p *parser) get(suffix string, source *string) value {
-	v := first(p.lookup, p.o.Signal.variables(suffix)...)
-	*source = v.name
-	return v
+func (p *parser) get(suffix string) value {
+	if own := p.own[suffix]; unquote(own.Text) != "" {
+		return value{own.Name, unquote(own.Text)}
+	}
+	if p.alone {
+		return value{}
+	}
+	return first(p.lookup, p.o.Signal.variables(suffix)...)
+}
+
+// setter names what would give the setting where it is not set.
+func (p *parser) setter(suffix string) string {
+	if p.alone {
+		return p.own[suffix].Name
+	}
+	return p.o.Signal.variables(suffix)[1]
 }
 
 func (p *parser) warn(format string, args ...any) {
@@ -204,14 +209,15 @@ func protocolOf(text string) (p Protocol, known bool) {
 	return GRPC, false
 }
 
-func (p *parser) protocol() {
-	v := p.get("PROTOCOL", &p.o.Source.Protocol)
+func (p *parser) protocol(v value) {
 	p.o.Protocol = GRPC
 	if !v.isSet() {
 		return
 	}
 	var known bool
-	if p.o.Protocol, known = protocolOf(v.text); !known {
+	if p.o.Protocol, known = protocolOf(v.text); !known && v.name == p.own["PROTOCOL"].Name {
+		p.fail("%s=%s: want grpc, http/protobuf or http/json", v.name, shown(v.text))
+	} else if !known {
 		p.warnings = append(p.warnings, v.warn("grpc, http/protobuf or http/json", string(GRPC)))
 	} else if strings.EqualFold(v.text, "http/json") {
 		p.warn("%s=%s: sending protobuf over HTTP, which every OTLP receiver for JSON accepts too", v.name, shown(v.text))
@@ -254,30 +260,20 @@ func (p *parser) insecure(v value) {
 	}
 }
 
-// protocolSetting is what a message asks to change.
-func (p *parser) protocolSetting() string {
-	if p.lookup == nil {
-		return "the protocol"
-	}
-	return p.o.Signal.variables("PROTOCOL")[1]
-}
-
 func (p *parser) certificates() {
-	s := &p.o.Source
-	p.o.CertificateFile = p.get("CERTIFICATE", &s.Certificate).text
-	certificate := p.get("CLIENT_CERTIFICATE", &s.ClientCertificate)
-	key := p.get("CLIENT_KEY", &s.ClientKey)
-	p.o.ClientCertificateFile, p.o.ClientKeyFile = certificate.text, key.text
+	names := &p.o.Names
+	authority, certificate, key := p.get("CERTIFICATE"), p.get("CLIENT_CERTIFICATE"), p.get("CLIENT_KEY")
+	p.o.CertificateFile, p.o.ClientCertificateFile, p.o.ClientKeyFile = authority.text, certificate.text, key.text
 	switch {
 	case certificate.isSet() && !key.isSet():
-		p.fail("%s is set without %s: a client certificate needs its key", certificate.name, p.o.Signal.variables("CLIENT_KEY")[1])
+		p.fail("%s is set without %s: a client certificate needs its key", certificate.name, names.ClientKey)
 	case key.isSet() && !certificate.isSet():
-		p.fail("%s is set without %s: a client key needs its certificate", key.name, p.o.Signal.variables("CLIENT_CERTIFICATE")[1])
+		p.fail("%s is set without %s: a client key needs its certificate", key.name, names.ClientCertificate)
 	}
 	if p.o.Insecure && len(p.errs) == 0 {
-		for _, name := range []string{s.Certificate, s.ClientCertificate} {
-			if name != "" {
-				p.warn("%s is not used: %s is plaintext; write https:// in front of the endpoint for TLS", name, p.o.Endpoint)
+		for _, v := range []value{authority, certificate} {
+			if v.isSet() {
+				p.warn("%s is not used: %s is plaintext; write https:// in front of the endpoint in %s for TLS", v.name, p.o.Endpoint, names.Endpoint)
 			}
 		}
 	}

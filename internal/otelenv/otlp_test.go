@@ -47,7 +47,7 @@ func TestProtocolVectors(t *testing.T) {
 			if text, ok := c.Env[s.variables("PROTOCOL")[0]]; ok && strings.TrimSpace(text) == "" {
 				want = HTTPProtobuf
 			}
-			o, warnings, err := ParseOTLP(s, env(c.Env))
+			o, warnings, err := ParseOTLP(s, nil, env(c.Env))
 			if err != nil || o.Protocol != want {
 				t.Errorf("%v %s: got %s, error %v; want %s", c.Env, s, o.Protocol, err, want)
 			}
@@ -66,7 +66,7 @@ func TestProtocolVectors(t *testing.T) {
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"": "", "none": "", "gzip": Gzip, "GZIP": Gzip, "zstd": "", "deflate": ""} {
-		o, warnings, err := ParseOTLP(Traces, env(map[string]string{"OTEL_EXPORTER_OTLP_COMPRESSION": text}))
+		o, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{"OTEL_EXPORTER_OTLP_COMPRESSION": text}))
 		if err != nil || o.Compression != want {
 			t.Errorf("%q: got %q, error %v", text, o.Compression, err)
 		}
@@ -93,7 +93,7 @@ func TestTimeout(t *testing.T) {
 		{"99999999999999999999999", MaxTimeout, true}, {"-99999999999999999999999", DefaultTimeout, true},
 		{"9223372036854775807", MaxTimeout, true},
 	} {
-		o, warnings, err := ParseOTLP(Traces, env(map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": tt.text}))
+		o, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": tt.text}))
 		if err != nil || o.Timeout != tt.want {
 			t.Errorf("%q: got %v, error %v; want %v", tt.text, o.Timeout, err, tt.want)
 		}
@@ -147,7 +147,7 @@ func TestHeaders(t *testing.T) {
 		{"Content-Type=s3cr3t", "", 1, `"Content-Type"`},
 		{"a=1,s3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3t=%", "a:1|s3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3t:%", 1, "item 2 of 2"},
 	} {
-		o, warnings, err := ParseOTLP(Traces, env(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": tt.text}))
+		o, warnings, err := ParseOTLP(Traces, nil, env(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": tt.text}))
 		if err != nil {
 			t.Errorf("%q: %v", tt.text, err)
 		}
@@ -178,9 +178,9 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	// The variable of the signal replaces the general one.
-	o, _, _ := ParseOTLP(Traces, env(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=1,b=2", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "c=3"}))
-	if len(o.Headers) != 1 || o.Headers[0].Key != "c" || o.Source.Headers != "OTEL_EXPORTER_OTLP_TRACES_HEADERS" {
-		t.Errorf("got %v from %s", o.Headers, o.Source.Headers)
+	o, _, _ := ParseOTLP(Traces, nil, env(map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=1,b=2", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "c=3"}))
+	if len(o.Headers) != 1 || o.Headers[0].Key != "c" || o.Names.Headers != "OTEL_EXPORTER_OTLP_TRACES_HEADERS" {
+		t.Errorf("got %v from %s", o.Headers, o.Names.Headers)
 	}
 }
 

@@ -18,11 +18,11 @@ func BenchmarkExport(b *testing.B) {
 	srv := otlptest.Start(b, otlptest.WithCountOnly())
 	batch := spans(512)
 	ours := func(p otelenv.Protocol, endpoint string) sdktrace.SpanExporter {
-		o, _, err := otelenv.Explicit(otelenv.Traces, string(p), endpoint, nil, nil)
+		o, _, err := otelenv.ParseOTLP(otelenv.Traces, nil, env("OTEL_EXPORTER_OTLP_PROTOCOL", string(p), "OTEL_EXPORTER_OTLP_ENDPOINT", endpoint))
 		if err != nil {
 			b.Fatal(err)
 		}
-		e, err := NewTraceExporter(b.Context(), o)
+		e, err := NewTraceExporter(b.Context(), o, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -222,6 +222,10 @@ func (c *client) holdFor(d time.Duration) {
 	}
 }
 
+func (c *client) marshalLog() any {
+	return struct{ Type, Endpoint string }{"otlp", c.where}
+}
+
 // jitter returns between half of d and one and a half.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 

@@ -4,10 +4,14 @@
 //
 // No environment variable has any part in it, but for the proxy variables that
 // net/http and grpc-go follow (HTTPS_PROXY, HTTP_PROXY for plaintext over HTTP,
-// NO_PROXY). That is why the wire clients are here and not those of
-// otlptracegrpc and its siblings: these read OTEL_EXPORTER_OTLP_* whatever they are
-// told, and print the text of what they cannot parse, passwords included. Spans are
-// translated by otlptrace, metrics and log records here.
+// NO_PROXY).
+//
+// Spans are written in their encoding here, and over gRPC leave through the client of
+// otlptracegrpc, over a connection made here, with its retries off. That client reads
+// OTEL_EXPORTER_OTLP_*, whatever it is told; where it would do more with it than read, it
+// is passed over, see upstream.go. Its siblings for metrics and logs, and those for
+// HTTP, have no way to be given a connection and to have answers read, so there are wire
+// clients for these.
 //
 // What holds for all exporters:
 //   - Making one checks the certificate files and does nothing else: no goroutine,

@@ -72,8 +72,7 @@ func (e *PartialError) LostSpans() int { return e.Rejected }
 
 // Error implements error. What the receiver said about it is left out.
 func (e *PartialError) Error() string {
-	things := map[otelenv.Signal]string{
-		otelenv.Traces: "spans", otelenv.Metrics: "data points", otelenv.Logs: "log records"}[e.Signal]
+	things := things[e.Signal]
 	if e.Rejected == 0 {
 		return fmt.Sprintf("lens: %s took all %d %s and has a warning; the receiver's log may say which", e.Endpoint, e.Sent, things)
 	}
@@ -133,7 +132,10 @@ func (c *client) errorOf(f *failure, ended error, tries int, start time.Time) er
 		var why string
 		switch {
 		case errors.Is(ended, errTimeout):
-			why = fmt.Sprintf("%s within %s (%s)", nothing, c.settings.Timeout, named(c.settings.Source.Timeout, "OTEL_EXPORTER_OTLP_TIMEOUT"))
+			why = fmt.Sprintf("%s within %s", nothing, c.settings.Timeout)
+			if name := c.settings.Names.Timeout; name != "" {
+				why += " (" + name + ")"
+			}
 			ended = context.DeadlineExceeded
 		case errors.Is(ended, context.DeadlineExceeded):
 			why = nothing + " before the caller's deadline"
@@ -158,19 +160,4 @@ func (c *client) errorOf(f *failure, ended error, tries int, start time.Time) er
 		e.hint = strings.TrimPrefix(e.hint+"; "+p, "; ")
 	}
 	return e
-}
-
-// saysTooLarge looks for the ways in which receivers refuse a request for its
-// size.
-func saysTooLarge(text string) bool {
-	text = strings.ToLower(text)
-	for _, words := range []string{
-		"larger than max", "too large", "too big", "exceeds the max", "exceeds max", "message size", "request size", "body size",
-		"size limit", "received from server: 413",
-	} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
 }

@@ -3,17 +3,21 @@ package otlp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -21,6 +25,7 @@ import (
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlptest"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // wantError checks that err holds the parts and nothing secret.
@@ -149,22 +154,61 @@ func TestTooLarge(t *testing.T) {
 	each(t, func(t *testing.T, p otelenv.Protocol) {
 		for _, srv := range []*otlptest.Server{otlptest.Start(t), otlptest.Start(t, otlptest.WithMaxRequestBytes(1000))} {
 			srv.SetFault(otlptest.MaxRequestBytes(1000))
-			err := newExporter(t, settings(t, p, addrOf(srv, p))).ExportSpans(t.Context(), spans(100))
+			e := newExporter(t, settings(t, p, addrOf(srv, p)))
+			if err := e.ExportSpans(t.Context(), spans(100)); err != nil {
+				t.Error(err)
+			}
+			if n := srv.Count(otlptest.Traces); n != 100 {
+				t.Errorf("%d spans", n)
+			}
+			// One span cannot be divided.
+			srv.SetFault(otlptest.MaxRequestBytes(10))
+			err := e.ExportSpans(t.Context(), spans(1))
 			wantError(t, err, "too large")
-			var e *Error
-			if !errors.As(err, &e) || !e.TooLarge() {
+			var whole *Error
+			if !errors.As(err, &whole) || !whole.TooLarge() {
 				t.Errorf("not seen as too large: %v", err)
 			}
 			if st, ok := status.FromError(err); !ok || st.Code() != codes.ResourceExhausted || !strings.Contains(st.Message(), "too large") {
 				t.Errorf("status %v", st)
 			}
-			// The batch is split on that.
-			split := guard.New(newExporter(t, settings(t, p, addrOf(srv, p))), guard.Options{RequestBytes: -1})
-			if err := split.ExportSpans(t.Context(), spans(100)); err != nil {
-				t.Error(err)
+			err = e.ExportSpans(t.Context(), spans(3))
+			wantError(t, err, "3 of 3 spans lost", "too large")
+			if outcome.Lost(err, 3) != 3 || guard.TooLarge(err) {
+				t.Errorf("%d lost, too large: %v: %v", outcome.Lost(err, 3), guard.TooLarge(err), err)
 			}
-			if n := srv.Count(otlptest.Traces); n != 100 {
-				t.Errorf("%d spans", n)
+		}
+	})
+}
+
+// A batch above the usual limit goes in several requests, none of which is refused, and
+// an item that no request can carry costs itself.
+func TestSplitBySize(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, p otelenv.Protocol) {
+		srv := otlptest.Start(t, otlptest.WithMaxRequestBytes(4<<20))
+		e := newExporter(t, settings(t, p, addrOf(srv, p)))
+		list := spans(600)
+		for i := range list {
+			var attrs []attribute.KeyValue
+			for k := range 10 { // more than one text may have
+				attrs = append(attrs, attribute.String(fmt.Sprint(k), strings.Repeat("x", 1000)))
+				if i == 77 {
+					attrs = append(attrs, attribute.StringSlice(fmt.Sprint("large", k), slices.Repeat([]string{strings.Repeat("x", 1<<16)}, 10)))
+				}
+			}
+			stub := tracetest.SpanStubFromReadOnlySpan(list[i])
+			stub.Attributes = attrs
+			list[i] = stub.Snapshot()
+		}
+		err := e.ExportSpans(t.Context(), list)
+		wantError(t, err, `1 of 600 spans lost: span "span 77" takes`)
+		if n := srv.Count(otlptest.Traces); n != 599 || outcome.Lost(err, 600) != 1 {
+			t.Errorf("%d spans", n)
+		}
+		for _, r := range srv.Requests() {
+			if r.Outcome != otlptest.Accepted {
+				t.Errorf("a request of %d bytes: %s", r.Size, r.Outcome)
 			}
 		}
 	})
@@ -178,7 +222,6 @@ func TestRedirects(t *testing.T) {
 		srv := otlptest.Start(t)
 		srv.SetFault(otlptest.Redirect(code, elsewhere.HTTPURL()+"/v1/traces?key=s3cr3t"))
 		o := settings(t, otelenv.HTTPProtobuf, srv.HTTPURL())
-		o.Source.Endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 		err := newExporter(t, o).ExportSpans(t.Context(), spans(1))
 		wantError(t, err, "redirect to "+elsewhere.HTTPAddr(), "not followed", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	}
@@ -295,7 +338,7 @@ func TestMismatchIsExplained(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			o := settings(t, tt.p, tt.endpoint)
-			o.Source.Endpoint = "VAR"
+			o.Names.Endpoint = "VAR"
 			o.Timeout = 2 * time.Second
 			err := newExporter(t, o).ExportSpans(t.Context(), spans(1))
 			wantError(t, err, tt.want...)
@@ -329,7 +372,7 @@ func TestCertificateFiles(t *testing.T) {
 		wantError(t, newExporter(t, o).ExportSpans(t.Context(), spans(1)))
 	})
 	o := settings(t, otelenv.GRPC, "https://h:1")
-	o.Source = otelenv.Source{Certificate: "CA_VAR", ClientCertificate: "CERT_VAR", ClientKey: "KEY_VAR"}
+	o.Names = otelenv.Names{Certificate: "CA_VAR", ClientCertificate: "CERT_VAR", ClientKey: "KEY_VAR"}
 	for _, tt := range []struct {
 		ca, cert, key string
 		want          []string
@@ -346,7 +389,7 @@ func TestCertificateFiles(t *testing.T) {
 		{junk, junk, junk, []string{"CA_VAR", "CERT_VAR"}},
 	} {
 		o.CertificateFile, o.ClientCertificateFile, o.ClientKeyFile = tt.ca, tt.cert, tt.key
-		_, err := NewTraceExporter(t.Context(), o)
+		_, err := NewTraceExporter(t.Context(), o, nil)
 		wantError(t, err, tt.want...)
 		_, err = NewMetricExporter(t.Context(), o, nil, nil)
 		wantError(t, err, tt.want...)

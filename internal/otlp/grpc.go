@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
@@ -33,10 +35,11 @@ type grpcSender struct {
 	settings otelenv.OTLP
 	headers  metadata.MD
 	dial     []grpc.DialOption
-	call     []grpc.CallOption
+	options  []grpc.CallOption
 
-	mu   sync.Mutex
-	conn *grpc.ClientConn // made by the first export, as making one starts a goroutine
+	mu       sync.Mutex
+	conn     *grpc.ClientConn // made by the first export, as making one starts a goroutine
+	upstream *upstream        // that sends spans over conn; nil when it does not
 }
 
 func newGRPC(o otelenv.OTLP, config *tls.Config) *grpcSender {
@@ -59,47 +62,70 @@ func newGRPC(o otelenv.OTLP, config *tls.Config) *grpcSender {
 			MinConnectTimeout: 10 * time.Second,
 		}),
 	}
+	if o.Signal == otelenv.Traces {
+		s.dial = append(s.dial, grpc.WithUnaryInterceptor(s.intercept))
+	}
 	if o.Compression == otelenv.Gzip {
-		s.call = append(s.call, grpc.UseCompressor(gzip.Name))
+		s.options = append(s.options, grpc.UseCompressor(gzip.Name))
 	}
 	return s
 }
 
-func (s *grpcSender) connection() (*grpc.ClientConn, error) {
+// connect makes the connection, unless there is one.
+func (s *grpcSender) connect() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn == nil {
-		conn, err := grpc.NewClient(s.settings.Target(), s.dial...)
-		if err != nil {
-			return nil, err
-		}
-		s.conn = conn
+	if s.conn != nil {
+		return nil
 	}
-	return s.conn, nil
+	conn, err := grpc.NewClient(s.settings.Target(), s.dial...)
+	if err != nil {
+		return err
+	}
+	if s.settings.Signal == otelenv.Traces {
+		if s.upstream, err = newUpstream(conn, s); err != nil {
+			_ = conn.Close()
+			return err
+		}
+	}
+	s.conn = conn
+	return nil
 }
 
 func (s *grpcSender) prepare(request proto.Message) (attempt, error) {
-	conn, err := s.connection()
-	if err != nil {
+	if err := s.connect(); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, response proto.Message) error {
-		// This replaces metadata that the context brought from the program's own
-		// calls, which is none of the receiver's business.
-		ctx = metadata.NewOutgoingContext(ctx, s.headers)
-		var header, trailer metadata.MD
-		options := append(s.call[:len(s.call):len(s.call)], grpc.Header(&header), grpc.Trailer(&trailer))
-		err := conn.Invoke(ctx, grpcMethods[s.settings.Signal], request, response, options...)
-		if err == nil {
-			return nil
+		if spans, ok := request.(*collector.ExportTraceServiceRequest); ok && s.upstream != nil {
+			return s.upstream.send(ctx, spans, response)
 		}
-		return s.failure(ctx, err, len(header)+len(trailer) > 0)
+		return s.call(ctx, func(ctx context.Context, options ...grpc.CallOption) error {
+			return s.conn.Invoke(ctx, grpcMethods[s.settings.Signal], request, response, options...)
+		})
 	}, nil
+}
+
+// call makes one call with the headers and options of the settings. Its error is of
+// type *failure.
+func (s *grpcSender) call(ctx context.Context, invoke func(context.Context, ...grpc.CallOption) error) error {
+	// This replaces metadata that the context brought from the program's own
+	// calls, which is none of the receiver's business.
+	ctx = metadata.NewOutgoingContext(ctx, s.headers)
+	var header, trailer metadata.MD
+	err := invoke(ctx, append(s.options[:len(s.options):len(s.options)], grpc.Header(&header), grpc.Trailer(&trailer))...)
+	if err == nil {
+		return nil
+	}
+	return s.failure(ctx, err, len(header)+len(trailer) > 0)
 }
 
 func (s *grpcSender) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.upstream != nil {
+		s.upstream.close()
+	}
 	if s.conn != nil {
 		_ = s.conn.Close()
 	}
@@ -134,13 +160,17 @@ func (s *grpcSender) failure(ctx context.Context, err error, answered bool) *fai
 		f.retry, f.after = true, delay
 	case codes.ResourceExhausted:
 		f.retry, f.after = hasDelay, delay
-		f.tooLarge = !hasDelay && saysTooLarge(said)
+		f.tooLarge = !hasDelay && guard.SaysTooLarge(said)
 	case codes.Unauthenticated, codes.PermissionDenied:
 		f.hint = hintHeaders(s.settings)
 	case codes.Unimplemented:
 		f.hint = hintProtocol(s.settings)
+		// A server that is not one of gRPC has no such status, and its 404 becomes one here.
+		if s.settings.Signal != otelenv.Traces && !strings.Contains(said, "unexpected HTTP status code") {
+			f.hint = hintSignal(s.settings)
+		}
 	case codes.Unknown, codes.Internal, codes.InvalidArgument:
-		f.tooLarge = saysTooLarge(said)
+		f.tooLarge = guard.SaysTooLarge(said)
 	}
 	if f.tooLarge {
 		f.text = st.Code().String() + ": the request is too large for the receiver"
@@ -151,6 +181,9 @@ func (s *grpcSender) failure(ctx context.Context, err error, answered bool) *fai
 // connectionHint explains why there is no connection, and says whether there may
 // be one soon.
 func (s *grpcSender) connectionHint(said string) (hint string, retry bool) {
+	if hint := hintClientCertificate(s.settings, said); hint != "" {
+		return hint, false
+	}
 	switch {
 	case strings.Contains(said, "first record does not look like a TLS handshake"):
 		return hintPlaintextServer(s.settings), false

@@ -3,31 +3,43 @@ package otlp
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
-// These name what to change, by the variable where the setting came from one.
-
-func endpointName(o otelenv.OTLP) string { return named(o.Source.Endpoint, "the endpoint") }
-
-func named(variable, otherwise string) string {
-	if variable != "" {
-		return variable
-	}
-	return otherwise
-}
+// These name what to change, in the mode that the settings were given in.
 
 func hintPlaintextServer(o otelenv.OTLP) string {
-	return "the receiver does not speak TLS: write http:// at the beginning of " + endpointName(o) + " for plaintext"
+	return "the receiver does not speak TLS: write http:// at the beginning of " + o.Names.Endpoint + " for plaintext"
 }
 
 func hintTLSServer(o otelenv.OTLP) string {
-	return "the receiver may want TLS: write https:// at the beginning of " + endpointName(o)
+	return "the receiver may want TLS: write https:// at the beginning of " + o.Names.Endpoint
 }
 
 func hintCertificate(o otelenv.OTLP) string {
-	return "name the receiver's authority in " + named(o.Source.Certificate, "OTEL_EXPORTER_OTLP_CERTIFICATE")
+	return "name the receiver's authority in " + o.Names.Certificate
+}
+
+// hintClientCertificate is for a receiver that refuses who the client is, in the text
+// of its alert; empty for anything else.
+func hintClientCertificate(o otelenv.OTLP, said string) string {
+	for _, alert := range []string{"tls: certificate required", "tls: bad certificate", "tls: unknown certificate", "tls: unsupported certificate"} {
+		if strings.Contains(said, "remote error: "+alert) {
+			return "the receiver wants a client certificate that it knows: name it in " + o.Names.ClientCertificate + " and its key in " + o.Names.ClientKey
+		}
+	}
+	return ""
+}
+
+// hintSignal is for a receiver that has no place for the signal.
+func hintSignal(o otelenv.OTLP) string {
+	things := string(o.Signal)
+	if o.Signal == otelenv.Traces {
+		things = "spans"
+	}
+	return "this receiver takes no " + things + ": set " + o.Names.Off + " to stop sending them"
 }
 
 func hintProtocol(o otelenv.OTLP) string {
@@ -35,16 +47,16 @@ func hintProtocol(o otelenv.OTLP) string {
 	if o.Protocol == other {
 		other = otelenv.GRPC
 	}
-	return "the receiver may speak the other protocol: set " + named(o.Source.Protocol, "OTEL_EXPORTER_OTLP_PROTOCOL") +
+	return "the receiver may speak the other protocol: set " + o.Names.Protocol +
 		" to " + string(other) + ", with the port that belongs to it"
 }
 
 func hintHeaders(o otelenv.OTLP) string {
-	return "check the credentials in " + named(o.Source.Headers, "OTEL_EXPORTER_OTLP_HEADERS")
+	return "check the credentials in " + o.Names.Headers
 }
 
 func hintPath(o otelenv.OTLP) string {
-	return "check the path in " + endpointName(o) + "; receivers by convention have /v1/" + string(o.Signal)
+	return "check the path in " + o.Names.Endpoint + "; receivers by convention have /v1/" + string(o.Signal)
 }
 
 // proxy says that requests go through one, or nothing. It is asked after a failure

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
@@ -137,7 +138,7 @@ func (s *httpSender) refusal(answer *http.Response, body []byte) *failure {
 	switch {
 	case code/100 == 3:
 		f.text += ", a redirect" + redirectTarget(answer) + ", which is not followed, as it would take headers and data elsewhere"
-		f.hint = "set " + endpointName(s.settings) + " to the receiver itself"
+		f.hint = "set " + s.settings.Names.Endpoint + " to the receiver itself"
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		f.code, f.hint = codes.Unauthenticated, hintHeaders(s.settings)
 		if code == http.StatusForbidden {
@@ -145,6 +146,10 @@ func (s *httpSender) refusal(answer *http.Response, body []byte) *failure {
 		}
 	case code == http.StatusNotFound, code == http.StatusMethodNotAllowed:
 		f.code, f.hint = codes.Unimplemented, hintPath(s.settings)
+		if s.settings.Signal != otelenv.Traces {
+			// Many receivers of spans take nothing else.
+			f.hint = hintSignal(s.settings) + "; otherwise " + f.hint
+		}
 	case code == http.StatusUnsupportedMediaType:
 		f.code, f.hint = codes.Unimplemented, hintProtocol(s.settings)
 	case code == http.StatusRequestEntityTooLarge:
@@ -154,7 +159,7 @@ func (s *httpSender) refusal(answer *http.Response, body []byte) *failure {
 		if s.settings.Insecure && bytes.Contains(body, []byte("HTTPS")) {
 			f.hint = hintTLSServer(s.settings)
 		} else {
-			f.tooLarge = saysTooLarge(string(body))
+			f.tooLarge = guard.SaysTooLarge(string(body))
 		}
 	case code == http.StatusTooManyRequests, code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
 		f.code, f.retry = codes.Unavailable, true
@@ -208,8 +213,8 @@ func (s *httpSender) noAnswer(ctx context.Context, err error) *failure {
 		f.text = "the answer is not HTTP"
 		f.hint, f.retry = hintProtocol(s.settings), false
 	case strings.Contains(f.text, "tls: "):
+		f.hint, f.retry = hintClientCertificate(s.settings, f.text), false
 		f.text = fmt.Sprintf("the TLS handshake failed: %s", f.text)
-		f.retry = false
 	}
 	return f
 }

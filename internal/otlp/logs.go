@@ -26,21 +26,25 @@ func NewLogExporter(_ context.Context, o otelenv.OTLP) (log.Exporter, error) {
 
 type logExporter struct{ client *client }
 
-// Export implements log.Exporter. It does not keep records.
+// Export implements log.Exporter. Records that are too many for one request go in
+// several. It does not keep records.
 func (e *logExporter) Export(ctx context.Context, records []log.Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	var response collector.ExportLogsServiceResponse
-	err := e.client.export(ctx, &collector.ExportLogsServiceRequest{ResourceLogs: resourceLogs(records)}, &response)
+	err := e.client.deliver(ctx, len(records), func(from, to int) exchange {
+		var response collector.ExportLogsServiceResponse
+		return exchange{
+			request:  &collector.ExportLogsServiceRequest{ResourceLogs: resourceLogs(records[from:to])},
+			response: &response,
+			partial: func() (int64, string) {
+				p := response.GetPartialSuccess()
+				return p.GetRejectedLogRecords(), p.GetErrorMessage()
+			},
+			first: func() string { return "a log record" },
+		}
+	})
 	if errors.Is(err, errShutdown) {
 		return log.ErrExporterShutdown
 	}
-	if err != nil {
-		return err
-	}
-	p := response.GetPartialSuccess()
-	return e.client.partial(p.GetRejectedLogRecords(), p.GetErrorMessage(), len(records))
+	return err
 }
 
 // ForceFlush implements log.Exporter. Nothing is held back.

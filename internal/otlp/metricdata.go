@@ -8,6 +8,20 @@ import (
 	pb "go.opentelemetry.io/proto/otlp/metrics/v1"
 )
 
+// untranslated is a metric that is left out.
+type untranslated struct {
+	name   string
+	points int
+	why    error
+}
+
+func (e *untranslated) Error() string {
+	return fmt.Sprintf("lens: the metric %q is not sent: %v", e.name, e.why)
+}
+
+// LostSpans is the number of its points.
+func (e *untranslated) LostSpans() int { return e.points }
+
 // resourceMetrics translates what a reader collected and counts its points. The
 // error names the metrics that could not be translated and are left out.
 func resourceMetrics(rm *metricdata.ResourceMetrics) (out *pb.ResourceMetrics, points int, err error) {
@@ -54,9 +68,70 @@ func metricOf(m metricdata.Metrics) (out *pb.Metric, points int, err error) {
 		err = fmt.Errorf("its kind %T is unknown", d)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("lens: the metric %q is not sent: %w", m.Name, err)
+		return nil, 0, &untranslated{m.Name, points, err}
 	}
 	return out, points, nil
+}
+
+// cutMetrics returns the part of rm that holds the points from from up to to.
+func cutMetrics(rm *pb.ResourceMetrics, from, to int) *pb.ResourceMetrics {
+	out := &pb.ResourceMetrics{Resource: rm.Resource, SchemaUrl: rm.SchemaUrl}
+	for _, sm := range rm.ScopeMetrics {
+		scope := &pb.ScopeMetrics{Scope: sm.Scope, SchemaUrl: sm.SchemaUrl}
+		for _, m := range sm.Metrics {
+			cut, points := cutMetric(m, from, to)
+			if cut != nil {
+				scope.Metrics = append(scope.Metrics, cut)
+			}
+			from, to = from-points, to-points
+		}
+		if len(scope.Metrics) > 0 {
+			out.ScopeMetrics = append(out.ScopeMetrics, scope)
+		}
+	}
+	return out
+}
+
+// cutMetric returns the points from from up to to, m itself when these are all of its
+// points and nil when there are none, and how many points m has.
+func cutMetric(m *pb.Metric, from, to int) (cut *pb.Metric, points int) {
+	whole := func(points int) bool { return from <= 0 && to >= points }
+	none := func(points int) bool { return from >= points || to <= 0 }
+	cut = &pb.Metric{Name: m.Name, Description: m.Description, Unit: m.Unit}
+	switch d := m.Data.(type) {
+	case *pb.Metric_Gauge:
+		points = len(d.Gauge.DataPoints)
+		cut.Data = &pb.Metric_Gauge{Gauge: &pb.Gauge{DataPoints: within(d.Gauge.DataPoints, from, to)}}
+	case *pb.Metric_Sum:
+		points = len(d.Sum.DataPoints)
+		cut.Data = &pb.Metric_Sum{Sum: &pb.Sum{DataPoints: within(d.Sum.DataPoints, from, to),
+			AggregationTemporality: d.Sum.AggregationTemporality, IsMonotonic: d.Sum.IsMonotonic}}
+	case *pb.Metric_Histogram:
+		points = len(d.Histogram.DataPoints)
+		cut.Data = &pb.Metric_Histogram{Histogram: &pb.Histogram{DataPoints: within(d.Histogram.DataPoints, from, to),
+			AggregationTemporality: d.Histogram.AggregationTemporality}}
+	case *pb.Metric_ExponentialHistogram:
+		points = len(d.ExponentialHistogram.DataPoints)
+		cut.Data = &pb.Metric_ExponentialHistogram{ExponentialHistogram: &pb.ExponentialHistogram{
+			DataPoints:             within(d.ExponentialHistogram.DataPoints, from, to),
+			AggregationTemporality: d.ExponentialHistogram.AggregationTemporality}}
+	case *pb.Metric_Summary:
+		points = len(d.Summary.DataPoints)
+		cut.Data = &pb.Metric_Summary{Summary: &pb.Summary{DataPoints: within(d.Summary.DataPoints, from, to)}}
+	}
+	switch {
+	case whole(points):
+		return m, points // also one without points
+	case none(points):
+		return nil, points
+	}
+	return cut, points
+}
+
+// within is the part of list that lies from from up to to.
+func within[P any](list []P, from, to int) []P {
+	from, to = min(max(from, 0), len(list)), min(max(to, 0), len(list))
+	return list[from:max(from, to)]
 }
 
 type number interface{ int64 | float64 }

@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -49,22 +50,32 @@ func (e *metricExporter) Aggregation(k metric.InstrumentKind) metric.Aggregation
 	return e.aggregation(k)
 }
 
-// Export implements metric.Exporter. A metric of an unknown kind costs itself, and
-// the error says so beside that of the rest.
+// Export implements metric.Exporter. Points that are too many for one request go in
+// several. A metric of an unknown kind costs itself, and the error says so beside that
+// of the rest.
 func (e *metricExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
 	message, points, unknown := resourceMetrics(rm)
 	if points == 0 {
 		return unknown
 	}
-	var response collector.ExportMetricsServiceResponse
-	request := &collector.ExportMetricsServiceRequest{ResourceMetrics: []*pb.ResourceMetrics{message}}
-	err := e.client.export(ctx, request, &response)
+	err := e.client.deliver(ctx, points, func(from, to int) exchange {
+		var response collector.ExportMetricsServiceResponse
+		part := message
+		if to-from < points {
+			part = cutMetrics(message, from, to)
+		}
+		return exchange{
+			request:  &collector.ExportMetricsServiceRequest{ResourceMetrics: []*pb.ResourceMetrics{part}},
+			response: &response,
+			partial: func() (int64, string) {
+				p := response.GetPartialSuccess()
+				return p.GetRejectedDataPoints(), p.GetErrorMessage()
+			},
+			first: func() string { return fmt.Sprintf("a data point of %q", part.ScopeMetrics[0].Metrics[0].Name) },
+		}
+	})
 	if errors.Is(err, errShutdown) {
 		err = metric.ErrExporterShutdown
-	}
-	if err == nil {
-		p := response.GetPartialSuccess()
-		err = e.client.partial(p.GetRejectedDataPoints(), p.GetErrorMessage(), points)
 	}
 	return errors.Join(err, unknown)
 }

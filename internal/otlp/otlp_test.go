@@ -50,11 +50,23 @@ func each(t *testing.T, f func(t *testing.T, p otelenv.Protocol)) {
 // settings are for a plaintext receiver at addr.
 func settings(t *testing.T, p otelenv.Protocol, endpoint string) otelenv.OTLP {
 	t.Helper()
-	o, _, err := otelenv.Explicit(otelenv.Traces, string(p), endpoint, nil, nil)
+	o, _, err := otelenv.ParseOTLP(otelenv.Traces, nil, env("OTEL_EXPORTER_OTLP_PROTOCOL", string(p), "OTEL_EXPORTER_OTLP_ENDPOINT", endpoint))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// env looks up names and texts in turn.
+func env(variables ...string) otelenv.Lookup {
+	return func(name string) (string, bool) {
+		for i := 0; i < len(variables); i += 2 {
+			if variables[i] == name {
+				return variables[i+1], true
+			}
+		}
+		return "", false
+	}
 }
 
 func addrOf(s *otlptest.Server, p otelenv.Protocol) string {
@@ -67,7 +79,7 @@ func addrOf(s *otlptest.Server, p otelenv.Protocol) string {
 // newExporter makes a span exporter that is shut down with the test.
 func newExporter(t *testing.T, o otelenv.OTLP) sdktrace.SpanExporter {
 	t.Helper()
-	e, err := NewTraceExporter(t.Context(), o)
+	e, err := NewTraceExporter(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +266,7 @@ func TestMakingOneStartsNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for _, p := range protocols {
 		o := settings(t, p, "https://host.invalid:1")
-		if _, err := NewTraceExporter(t.Context(), o); err != nil {
+		if _, err := NewTraceExporter(t.Context(), o, nil); err != nil {
 			t.Error(err)
 		}
 		if _, err := NewMetricExporter(t.Context(), o, nil, nil); err != nil {
@@ -269,7 +281,7 @@ func TestMakingOneStartsNothing(t *testing.T) {
 	}
 	o := settings(t, otelenv.GRPC, "")
 	o.Protocol = "carrier-pigeon"
-	if _, err := NewTraceExporter(t.Context(), o); err == nil {
+	if _, err := NewTraceExporter(t.Context(), o, nil); err == nil {
 		t.Error("an unknown protocol is taken")
 	}
 }
@@ -329,7 +341,7 @@ func TestShutdown(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p otelenv.Protocol) {
 		srv := otlptest.Start(t)
-		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)))
+		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +367,7 @@ func TestShutdown(t *testing.T) {
 		}
 
 		// And cancelled when there is no time.
-		e, err = NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)))
+		e, err = NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +386,7 @@ func TestShutdown(t *testing.T) {
 	// From many sides at once.
 	each(t, func(t *testing.T, p otelenv.Protocol) {
 		srv := otlptest.Start(t)
-		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)))
+		e, err := NewTraceExporter(t.Context(), settings(t, p, addrOf(srv, p)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func tlsConfig(o otelenv.OTLP) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var errs []error
 	if o.CertificateFile != "" {
-		name := named(o.Source.Certificate, "the certificate file")
+		name := o.Names.Certificate
 		pem, err := readFile(name, o.CertificateFile)
 		if err != nil {
 			errs = append(errs, err)
@@ -43,8 +43,8 @@ func tlsConfig(o otelenv.OTLP) (*tls.Config, error) {
 }
 
 func clientCertificate(o otelenv.OTLP) (tls.Certificate, error) {
-	certName := named(o.Source.ClientCertificate, "the client certificate file")
-	keyName := named(o.Source.ClientKey, "the client key file")
+	certName := o.Names.ClientCertificate
+	keyName := o.Names.ClientKey
 	if o.ClientCertificateFile == "" || o.ClientKeyFile == "" {
 		return tls.Certificate{}, fmt.Errorf("lens: %s and %s belong together: want both or none", certName, keyName)
 	}

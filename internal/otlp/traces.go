@@ -2,43 +2,57 @@ package otlp
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"sync"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	pb "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
 // NewTraceExporter returns an exporter of spans. ctx is not kept. The error names the
-// certificate file that cannot be used.
+// certificate file that cannot be used. log, which may be nil, is told of text that had
+// to be repaired and of what spans have lost to their limits.
 //
-// ExportSpans returns an [*Error] when all spans are lost, and a [*PartialError],
-// which has a method LostSpans, when the receiver rejected some.
-func NewTraceExporter(_ context.Context, o otelenv.OTLP) (sdktrace.SpanExporter, error) {
+// ExportSpans returns an [*Error] when all spans are lost, a [*PartialError] when the
+// receiver rejected some, and a [*outcome.LossError] when some of several requests
+// were not delivered. The latter two have a method LostSpans.
+func NewTraceExporter(_ context.Context, o otelenv.OTLP, log *errlog.Log) (sdktrace.SpanExporter, error) {
 	o.Signal = otelenv.Traces
 	c, err := newClient(o)
 	if err != nil {
 		return nil, err
 	}
-	// A traceClient needs no start.
-	return &traceExporter{client: c, exporter: otlptrace.NewUnstarted(traceClient{c})}, nil
+	e := &traceExporter{client: c}
+	e.batches.New = func() any { return &spanBatch{log: log, encoder: encoder{limits: guard.LimitsOf(0)}} }
+	return e, nil
 }
 
 type traceExporter struct {
-	client   *client
-	exporter *otlptrace.Exporter // translates
+	client  *client
+	batches sync.Pool // of *spanBatch
 }
 
-// ExportSpans implements sdktrace.SpanExporter.
+// ExportSpans implements sdktrace.SpanExporter. Spans that are too many for one
+// request go in several. It does not keep spans.
 func (e *traceExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	err := e.exporter.ExportSpans(ctx, spans)
-	if own := errors.Unwrap(err); own != nil {
-		return own // without the prefix that otlptrace adds
-	}
-	return err
+	batch := e.batches.Get().(*spanBatch)
+	defer e.batches.Put(batch)
+	return e.client.deliver(ctx, len(spans), func(from, to int) exchange {
+		var response collector.ExportTraceServiceResponse
+		return exchange{
+			request:  &collector.ExportTraceServiceRequest{ResourceSpans: batch.encode(spans[from:to])},
+			response: &response,
+			partial: func() (int64, string) {
+				p := response.GetPartialSuccess()
+				return p.GetRejectedSpans(), p.GetErrorMessage()
+			},
+			first: func() string { return fmt.Sprintf("span %q", guard.FixText(spans[from].Name(), 64)) },
+		}
+	})
 }
 
 // Shutdown implements sdktrace.SpanExporter.
@@ -46,32 +60,6 @@ func (e *traceExporter) Shutdown(ctx context.Context) error { return e.client.sh
 
 // MarshalLog is what the SDK logs of the exporter.
 func (e *traceExporter) MarshalLog() any { return e.client.marshalLog() }
-
-func (c *client) marshalLog() any {
-	return struct{ Type, Endpoint string }{"otlp", c.where}
-}
-
-// traceClient implements otlptrace.Client.
-type traceClient struct{ *client }
-
-func (c traceClient) Start(context.Context) error { return nil }
-
-func (c traceClient) Stop(ctx context.Context) error { return c.shutdown(ctx) }
-
-func (c traceClient) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) error {
-	var response collector.ExportTraceServiceResponse
-	if err := c.export(ctx, &collector.ExportTraceServiceRequest{ResourceSpans: spans}, &response); err != nil {
-		return err
-	}
-	sent := 0
-	for _, r := range spans {
-		for _, s := range r.GetScopeSpans() {
-			sent += len(s.GetSpans())
-		}
-	}
-	p := response.GetPartialSuccess()
-	return c.partial(p.GetRejectedSpans(), p.GetErrorMessage(), sent)
-}
 
 // LastError is that of the client.
 func (e *traceExporter) LastError() error { return e.client.LastError() }

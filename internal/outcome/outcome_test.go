@@ -3,7 +3,6 @@ package outcome
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"testing"
 
@@ -19,40 +18,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type exact int
-
-func (exact) Error() string    { return "some" }
-func (e exact) LostSpans() int { return int(e) }
-
-type pointer struct{ n int }
-
-func (p *pointer) Error() string  { return "some" }
-func (p *pointer) LostSpans() int { return p.n }
-
-func TestLost(t *testing.T) {
-	t.Parallel()
-	plain := errors.New("all")
-	for name, c := range map[string]struct {
-		err  error
-		want int
-	}{
-		"nil":              {nil, 0},
-		"plain":            {plain, 10},
-		"exact":            {exact(3), 3},
-		"too many":         {exact(30), 10},
-		"negative":         {exact(-3), 0},
-		"wrapped":          {fmt.Errorf("x: %w", exact(3)), 3},
-		"joined":           {errors.Join(exact(3), exact(4)), 7},
-		"joined, all":      {errors.Join(exact(3), plain), 10},
-		"joined, too many": {errors.Join(exact(8), exact(8)), 10},
-		"typed nil":        {(*pointer)(nil), 10},
-	} {
-		if got := Lost(c.err, 10); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
 
 // keeping is a processor that gives its record away.
 type keeping struct{ record *sdklog.Record }

@@ -1,5 +1,5 @@
 // Package provider assembles the SDK's tracer provider: the table of open
-// spans, the queue, and the guard in front of the exporter.
+// spans, the queue, and the exporter.
 package provider
 
 import (
@@ -64,7 +64,7 @@ func New(s Settings) *Pipeline {
 			s.Log.Warn(spansLost, fmt.Sprintf("spans are being lost on the way to %s: %d dropped because the queue was full, %d failed to be sent",
 				s.Endpoint, st.Dropped, st.Failed))
 		}
-		p.queue = batch.New(recovering{guard.New(s.Exporter, guard.Options{Log: s.Log}), s}, s.Batch)
+		p.queue = batch.New(recovering{s.Exporter, s}, s.Batch)
 		opts = append(opts, sdktrace.WithSpanProcessor(ownedQueue{p.queue, p}))
 	}
 	for _, sp := range guarded(s.Processors, s.Log) {

@@ -9,7 +9,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,12 +47,19 @@ import (
 var programs = flag.Int("programs", 1000, "number of random programs that TestPrograms runs")
 
 func TestPrograms(t *testing.T) {
-	for seed := range *programs {
-		data := randomProgram(uint64(seed))
-		if diff := runProgram(data); diff != "" {
-			t.Fatalf("program %d differs from the SDK: %s", seed, diff)
-		}
+	workers := runtime.GOMAXPROCS(0)
+	var wg sync.WaitGroup
+	for worker := range workers {
+		wg.Go(func() {
+			for seed := worker; seed < *programs && !t.Failed(); seed += workers {
+				if diff := runProgram(randomProgram(uint64(seed))); diff != "" {
+					t.Errorf("program %d differs from the SDK: %s", seed, diff)
+				}
+			}
+		})
 	}
+	wg.Wait()
+	t.Logf("%d programs", *programs)
 }
 
 func randomProgram(seed uint64) []byte {
