@@ -128,6 +128,12 @@ func BroadcastTraceContext(ctx context.Context, b Broadcaster, rank, root int) (
 	return map[string]string{}, nil
 }
 
+func EscalateSpanGroups(string, time.Duration) (revert func(), err error) { return func() {}, nil }
+
+func EscalateOnSignal(string, time.Duration, ...os.Signal) (stop func(), err error) {
+	return func() {}, nil
+}
+
 func ProcessStartTime() (time.Time, error) {
 	return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", errors.ErrUnsupported)
 }

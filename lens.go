@@ -204,7 +204,8 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	for _, w := range cfg.warnings {
 		log().Warn(w, w)
 	}
-	h := &TelemetryHandle{runID: runID, timeout: cfg.ShutdownTimeout, enabled: true}
+	h := &TelemetryHandle{runID: runID, timeout: cfg.ShutdownTimeout, enabled: true,
+		service: cfg.ServiceName, rank: o.rank, worldSize: o.worldSize}
 	if o.timeout > 0 {
 		h.timeout = o.timeout
 	}
@@ -329,6 +330,9 @@ type TelemetryHandle struct {
 	enabled   bool
 	endpoint  string
 	runID     string
+	service   string
+	rank      int
+	worldSize int
 	timeout   time.Duration
 	restore   func()
 	closeFile func() error
