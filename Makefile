@@ -42,6 +42,9 @@ fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzSpec -fuzztime 20s .
 	$(GO) test -run '^$$' -fuzz FuzzEnviron -fuzztime 20s .
 	$(GO) test -run '^$$' -fuzz FuzzSet -fuzztime 20s ./internal/frozen
+	$(GO) test -run '^$$' -fuzz FuzzIDs -fuzztime 20s ./internal/otlpfile
+	$(GO) test -run '^$$' -fuzz FuzzScanner -fuzztime 20s ./cmd/nemo-lens/internal/jsonscan
+	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime 20s ./cmd/nemo-lens/internal/trace
 
 e2e: ## spans through a real OpenTelemetry Collector, built from its modules
 	cd internal/e2e && $(GO) test ./...

@@ -394,8 +394,24 @@ func (c Config) from(key string) string {
 // secret: of headers it says only whether there are any, and user-info in an
 // endpoint, which set-up refuses, is left out.
 func (c Config) String() string {
+	parts := make([]string, 0, 32)
+	for _, s := range c.Settings() {
+		parts = append(parts, fmt.Sprintf("%s=%s (%s)", s.Name, s.Value, s.Source))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Setting is one setting of a [Config].
+type Setting struct {
+	Name   string // in lower case, as "span_groups"
+	Value  string // text is quoted, and a secret is "[REDACTED]"
+	Source string // the variable that it came from, "default", or "code" when the program changed it
+}
+
+// Settings returns every setting with where it came from. It holds no secret.
+func (c Config) Settings() []Setting {
 	def := DefaultConfig()
-	parts := make([]string, 0, 24)
+	var out []Setting
 	for _, s := range settings() {
 		source := c.sources[s.key]
 		value := s.show(&c)
@@ -405,9 +421,9 @@ func (c Config) String() string {
 				source = "code"
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s=%s (%s)", strings.ToLower(s.key), value, source))
+		out = append(out, Setting{strings.ToLower(s.key), value, source})
 	}
-	return strings.Join(parts, " ")
+	return out
 }
 
 // GoString is String, marked as a Config.

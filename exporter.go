@@ -243,16 +243,21 @@ type builders[E any] struct {
 	file    func(io.Writer) E
 }
 
-// exporterFor builds the exporter of one signal; it is nil for "none".
-func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (exporter E, endpoint string, err error) {
-	defer func() { p.places = append(p.places, place{signal, endpoint}) }()
+// exporterName is which exporter a signal has.
+func (p *plan) exporterName(signal otelenv.Signal) string {
 	name := p.cfg.Exporter
 	if p.cfg.sources["EXPORTER"] == "" && name == exporterOTLP {
 		fromOTel, warnings := otelenv.ParseExporter(signal, p.env)
 		warn(warnings)
 		name = first(fromOTel, name)
 	}
-	switch name {
+	return name
+}
+
+// exporterFor builds the exporter of one signal; it is nil for "none".
+func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (exporter E, endpoint string, err error) {
+	defer func() { p.places = append(p.places, place{signal, endpoint}) }()
+	switch p.exporterName(signal) {
 	case exporterConsole:
 		w, where, err := p.console()
 		if err != nil {

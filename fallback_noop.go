@@ -219,3 +219,8 @@ type OpenSpan struct {
 	SpanID       trace.SpanID
 	ParentSpanID trace.SpanID
 }
+
+// Check finds nothing wrong in this build, and nothing on.
+func Check(_ context.Context, cfg Config, _ time.Duration, _ ...Option) CheckReport {
+	return CheckReport{Config: cfg, WorldSize: 1, Off: "this program is built with the tag lens_noop"}
+}

@@ -170,7 +170,7 @@ func TestBadInputIsALine(t *testing.T) {
 		{[]string{"view", "--max-spans", "0", files[0]}, exitUsage, "--max-spans"},
 		{[]string{"view", "--compare", filepath.Join(dir, "none"), files[0]}, exitUsage, "--compare: "},
 		{[]string{"view", notes}, exitFailed, notes + `: no spans: it looks like text, starting with "dear diary"`},
-		{[]string{"view", empty}, exitFailed, empty + ": the file is empty"},
+		{[]string{"view", empty}, exitFailed, empty + ": it is empty"},
 		{[]string{"view", dir}, exitFailed, dir + ": it is a folder; name its files: " + dir + "/*.jsonl"},
 		{[]string{"view", filepath.Join(dir, "none")}, exitFailed, "none: no such file or directory"},
 		{[]string{"view", "-"}, exitFailed, "standard input: it is closed"},

@@ -55,7 +55,7 @@ func (r *result) chooseFocus() {
 				r.roots = append(r.roots, i)
 			}
 		}
-	} else if i, ok := r.longest(r.store.Roots()); ok {
+	} else if i, ok := r.longest(r.rolloutsOrAll(r.store.Roots())); ok {
 		id := r.store.At(int(i)).Trace
 		for _, root := range r.store.Roots() {
 			if r.store.At(int(root)).Trace == id {
@@ -80,6 +80,20 @@ func (r *result) chooseFocus() {
 			r.focus = "rollout " + r.store.Rollouts.Text(span.Rollout)
 		}
 	}
+}
+
+// rolloutsOrAll are the roots of rollouts when there are any.
+func (r *result) rolloutsOrAll(roots []uint32) []uint32 {
+	var rollouts []uint32
+	for _, i := range roots {
+		if r.store.At(int(i)).Rollout != 0 {
+			rollouts = append(rollouts, i)
+		}
+	}
+	if len(rollouts) > 0 {
+		return rollouts
+	}
+	return roots
 }
 
 // byRank orders roots by rank; of one rank they stay as they are.
@@ -115,6 +129,7 @@ func (r *result) chosen() []uint32 {
 	return out
 }
 
+// longest is the index of the longest span.
 func (r *result) longest(of []uint32) (uint32, bool) {
 	if len(of) == 0 {
 		return 0, false

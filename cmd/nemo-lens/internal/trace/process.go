@@ -17,14 +17,14 @@ type Process struct {
 	PID      int64
 }
 
-// Label is what people call the process: its rank, else its server, else its
-// service and process id.
+// Label is what people call the process: the name of its server in a fleet, each of
+// which is rank 0 of 1, else its rank, else its service and process id.
 func (p *Process) Label() string {
 	switch {
-	case p.Rank >= 0:
-		return "rank " + strconv.Itoa(p.Rank)
 	case p.Server != "":
 		return p.Server
+	case p.Rank >= 0:
+		return "rank " + strconv.Itoa(p.Rank)
 	case p.PID != 0 && p.Service != "":
 		return p.Service + "/" + strconv.FormatInt(p.PID, 10)
 	case p.Service != "":
@@ -48,7 +48,7 @@ func shortRun(run string) string {
 func (s *Store) Labels() []string {
 	labels := make([]string, len(s.Processes))
 	tell := []func(*Process) string{
-		func(*Process) string { return "" },
+		func(p *Process) string { return p.Service },
 		func(p *Process) string { return shortRun(p.Run) },
 		func(p *Process) string { return p.Host },
 		func(p *Process) string { return strconv.FormatInt(p.PID, 10) },
@@ -57,12 +57,16 @@ func (s *Store) Labels() []string {
 		labels[i] = s.Processes[i].Label()
 	}
 	for _, more := range tell {
-		seen := map[string]int{}
-		for _, l := range labels {
-			seen[l]++
+		// Only what tells them apart.
+		values := map[string]map[string]bool{}
+		for i, l := range labels {
+			if values[l] == nil {
+				values[l] = map[string]bool{}
+			}
+			values[l][more(&s.Processes[i])] = true
 		}
 		for i, l := range labels {
-			if text := more(&s.Processes[i]); seen[l] > 1 && text != "" {
+			if text := more(&s.Processes[i]); len(values[l]) > 1 && text != "" {
 				labels[i] = l + " (" + text + ")"
 			}
 		}

@@ -68,7 +68,7 @@ func (r *Reader) Read(ctx context.Context, name string, in io.Reader) error {
 	err := r.lines(name, buffered)
 	if err == nil && r.spans == spans && r.Report.Metrics == before.Metrics && r.Report.Logs == before.Logs {
 		if len(bytes.TrimSpace(head)) == 0 && r.Report.Lines == before.Lines {
-			return &FormatError{Empty: true, What: "the file is empty"}
+			return &FormatError{Empty: true, What: "it is empty"}
 		}
 		// All of it is something else: that is one fault, not one a line.
 		first := r.Report.First

@@ -232,8 +232,8 @@ func TestPackedFilesAlsoCutOnes(t *testing.T) {
 
 func TestAFileThatIsNoTraceSaysWhatItLooksLike(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                      "the file is empty",
-		"  \n \n":               "the file is empty",
+		"":                      "it is empty",
+		"  \n \n":               "it is empty",
 		"hello there\nmore":     `no spans: it looks like text, starting with "hello there" (line 1: an object was expected at byte 0)`,
 		"<!DOCTYPE html><html>": "HTML or XML",
 		"\x7fELF\x02\x01\x01":   "a program",
@@ -360,7 +360,7 @@ func TestLabelsAreDistinct(t *testing.T) {
 		s.process(p)
 	}
 	got := strings.Join(s.Labels(), "|")
-	if want := "rank 0 (a)|rank 0 (b)|rank 1|web/7|agent (x)|agent (y)|unknown (0)|unknown (0) #2"; got != want {
+	if want := "rank 0 (a)|rank 0 (b)|rank 1|web/7|agent (x)|agent (y)|unknown|unknown #2"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

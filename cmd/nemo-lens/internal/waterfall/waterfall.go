@@ -25,7 +25,7 @@ type row struct {
 	spans []uint32
 	depth int
 	name  string
-	from  *trace.Process
+	from  uint32 // process
 }
 
 // Draw writes the waterfall. It returns how many lines did not fit.
@@ -108,12 +108,12 @@ func collect(s *trace.Store, o Options, siblings []uint32, depth, alike int, row
 				if !ok {
 					at = len(*rows)
 					merged[k] = at
-					*rows = append(*rows, row{depth: depth, name: s.Name(span), from: s.ProcessOf(span)})
+					*rows = append(*rows, row{depth: depth, name: s.Name(span), from: span.Process})
 				}
 				(*rows)[at].spans = append((*rows)[at].spans, i)
 				continue
 			}
-			*rows = append(*rows, row{spans: []uint32{i}, depth: depth, name: s.Name(span), from: s.ProcessOf(span)})
+			*rows = append(*rows, row{spans: []uint32{i}, depth: depth, name: s.Name(span), from: span.Process})
 			below++
 		}
 		if depth < maxDepth {
@@ -127,15 +127,16 @@ type drawing struct {
 	s          *trace.Store
 	start, end int64
 	label, bar int // columns
+	labels     []string
 	ranks      bool
 }
 
 const durationColumns = 8
 
 func newDrawing(style terminal.Style, s *trace.Store, rows []row) *drawing {
-	d := &drawing{style: style, s: s}
+	d := &drawing{style: style, s: s, labels: s.Labels()}
 	first := true
-	var process *trace.Process
+	process := rows[0].from
 	for _, r := range rows {
 		for _, i := range r.spans {
 			span := s.At(int(i))
@@ -147,10 +148,7 @@ func newDrawing(style terminal.Style, s *trace.Store, rows []row) *drawing {
 			}
 			first = false
 		}
-		if process == nil {
-			process = r.from
-		}
-		d.ranks = d.ranks || *process != *r.from
+		d.ranks = d.ranks || process != r.from
 	}
 	width := max(style.Width, terminal.MinWidth)
 	longest := 0
@@ -166,7 +164,7 @@ func newDrawing(style terminal.Style, s *trace.Store, rows []row) *drawing {
 func (d *drawing) text(r *row) string {
 	text := strings.Repeat("  ", r.depth)
 	if d.ranks {
-		text += d.style.Clean(r.from.Label()) + " "
+		text += d.style.Clean(d.labels[r.from]) + " "
 	}
 	text += d.style.Clean(r.name)
 	if len(r.spans) > 1 {
@@ -195,7 +193,7 @@ func (d *drawing) line(r *row) string {
 	}
 	duration := d.style.Duration(total)
 	duration = strings.Repeat(" ", max(0, durationColumns-terminal.Columns(duration))) + duration
-	color := palette(r.from)
+	color := palette(&d.s.Processes[r.from], r.from)
 	if failed > 0 {
 		color = terminal.Red
 	}
@@ -210,9 +208,13 @@ func (d *drawing) line(r *row) string {
 	return d.style.Fit(d.text(r), d.label) + " " + duration + " " + edge + d.style.Paint(color, d.bars(r)) + edge + end
 }
 
-// palette gives neighbouring ranks different colours.
-func palette(p *trace.Process) string {
-	return []string{"36", "32", "33", "35", "34", "96"}[max(p.Rank, 0)%6]
+// palette gives neighbouring ranks different colours, and servers, too.
+func palette(p *trace.Process, number uint32) string {
+	n := int(number)
+	if p.Server == "" && p.Rank >= 0 {
+		n = p.Rank
+	}
+	return []string{"36", "32", "33", "35", "34", "96"}[n%6]
 }
 
 // bars draws the spans of a row. Each cell shows which share of its time any of
