@@ -1,7 +1,7 @@
 # `make demo` shows the library at work, `make test` is what CI runs.
 GO ?= go
 
-.PHONY: demo test check build unit noop cross bench fuzz e2e
+.PHONY: demo test check build unit noop cross flaky bench fuzz e2e
 
 demo: ## train a real model and show what was recorded; needs no collector
 	@dir="$$(mktemp -d)" && \
@@ -30,12 +30,34 @@ noop:
 	$(GO) vet -tags lens_noop ./...
 	$(GO) test -vet=off -tags lens_noop . ./lenshttp ./lenslog ./lenstest ./instruments/... ./semconv ./gym/... ./examples/...
 
+CORE = . ./internal/batch ./internal/errtype ./internal/frozen ./internal/globals ./internal/guard ./internal/logpipe ./internal/metricpipe \
+	./internal/openspans ./internal/otelenv ./internal/otlp ./internal/rankenv ./internal/strategy ./instruments ./lenshttp ./lenslog
+
 cross:
 	GOOS=darwin $(GO) vet ./...
 	GOOS=windows $(GO) vet ./...
+	@for arch in 386 arm arm64; do echo GOARCH=$$arch; CGO_ENABLED=0 GOARCH=$$arch $(GO) vet ./... || exit 1; done
+	@if [ "$$($(GO) env GOHOSTOS GOHOSTARCH | tr '\n' ' ' | tr -d ' ')" = linuxamd64 ]; then \
+		CGO_ENABLED=0 GOARCH=386 $(GO) test -vet=off $(CORE); fi # such a kernel runs 386 too
+
+ROUNDS ?= 5
+PACKAGES ?= ./...
+
+flaky: ## the suite ROUNDS times in other orders: as it is, on one processor, and beside a load; names what failed
+	@log=$$(mktemp) && trap 'rm -f $$log; kill $$load 2>/dev/null' EXIT; \
+	round() { echo "round $$1: $$2"; shift 2; "$$@" $(GO) test -race -shuffle=on -count=1 -vet=off -timeout 30m $(PACKAGES) >>$$log 2>&1; }; \
+	for i in $$(seq $(ROUNDS)); do \
+		round $$i "as it is" env; \
+		round $$i "on one processor" env GOMAXPROCS=1; \
+		load=; for _ in 1 2 3 4; do while :; do :; done & load="$$load $$!"; done; \
+		round $$i "beside four busy processes" env; \
+		kill $$load; load=; \
+	done; \
+	if grep -E '^(--- FAIL|FAIL|panic:|WARNING: DATA RACE|-test.shuffle)|^ +--- FAIL' $$log | grep -B1 -E 'FAIL|panic|RACE'; then cp $$log flaky.log; echo "the whole output is in flaky.log"; exit 1; fi; \
+	echo "nothing failed in $(ROUNDS) rounds of three"
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/batch ./internal/openspans \
+	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/queue ./internal/openspans \
 		./instruments ./lenshttp ./lenslog ./gym/...
 
 fuzz:

@@ -10,11 +10,22 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/nemo-lens/lens/internal/envtext"
+	"github.com/nemo-lens/lens/internal/identity"
 )
+
+// Version is the version of the library, as in telemetry.distro.version.
+const Version = "0.1.0-dev"
 
 // defaultPrefix is the prefix of the variables that FromEnv reads when the
 // caller names none.
 const defaultPrefix = "NEMO_LENS"
+
+const (
+	serviceNameVar     = "OTEL_SERVICE_NAME"
+	defaultServiceName = "nemo"
+)
 
 // The exporters that Config.Exporter can name.
 const (
@@ -46,7 +57,7 @@ const (
 // names its variable, to be read after the prefix, and its default.
 type Config struct {
 	Enabled          bool    // ENABLED, false: the master switch
-	ServiceName      string  // OTEL_SERVICE_NAME (no prefix), "nemo"
+	ServiceName      string  // OTEL_SERVICE_NAME (no prefix), else service.name in OTEL_RESOURCE_ATTRIBUTES, else "nemo"
 	ExportStrategy   string  // EXPORT_STRATEGY, "single_rank": which ranks export
 	ExportRank       int     // EXPORT_RANK, -1: the rank of single_rank; negative is the last rank
 	ExportSampleRate float64 // EXPORT_SAMPLE_RATE, 1: share of the ranks, 0 to 1, for "sampled" and the rank sampler
@@ -145,7 +156,7 @@ type Config struct {
 // DefaultConfig returns the configuration that an empty environment gives.
 func DefaultConfig() Config {
 	return Config{
-		ServiceName:      "nemo",
+		ServiceName:      defaultServiceName,
 		ExportStrategy:   "single_rank",
 		ExportRank:       -1,
 		ExportSampleRate: 1,
@@ -158,12 +169,10 @@ func DefaultConfig() Config {
 	}
 }
 
-// maxQueueSize bounds the memory that a mistyped number can ask for.
-const maxQueueSize = 1 << 20
-
 // FromEnv reads the configuration from the environment. For each setting it
 // takes the variable <prefix>_KEY, else <fallbackPrefix>_KEY, else the
-// default; a variable that is unset, empty or blank counts as not set. An
+// default; a variable that is unset, empty or blank counts as not set, and one
+// pair of quotes around its text, which docker --env-file keeps, is taken off. An
 // empty prefix means "NEMO_LENS", an empty fallbackPrefix means no fallback,
 // and a nil groupCls means [BaseGroups].
 //
@@ -199,19 +208,25 @@ func fromEnviron(environ []string, prefix, fallbackPrefix string, groupCls Group
 	var errs []error
 	for _, s := range settings() {
 		for _, name := range s.names(c.prefixes) {
-			text := env[name]
-			if strings.TrimSpace(text) == "" && !(s.raw && text != "") {
+			text := envtext.Clean(env[name])
+			if s.raw {
+				text = envtext.Unquote(env[name])
+			}
+			if text == "" {
 				continue
 			}
-			if !s.raw {
-				text = strings.TrimSpace(text)
-			}
 			if err := s.parse(&c, text); err != nil {
-				errs = append(errs, fmt.Errorf("lens: %s=%q: %w", name, shorten(text), err))
+				errs = append(errs, fmt.Errorf("lens: %s=%q: %w", name, envtext.Shorten(text, 120), err))
 			} else {
 				c.sources[s.key] = name
 			}
 			break
+		}
+	}
+	if c.sources[serviceNameVar] == "" {
+		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+		if name, variable := identity.ServiceName(lookup); name != "" {
+			c.ServiceName, c.sources[serviceNameVar] = name, variable
 		}
 	}
 	c.warnings = unknownVariables(env, c.prefixes)
@@ -348,19 +363,19 @@ func (c Config) Validate() error {
 		bad("EXPORTER_FILE_KEEP", "exporter_file_keep", c.ExporterFileKeep, fmt.Sprintf("want a number of files from 1 to %d, or 0 for the default", mostFileKeep))
 	}
 	for _, n := range []struct {
-		key, field string
-		value      int
-	}{{"QUEUE_SIZE", "queue_size", c.QueueSize}, {"BATCH_SIZE", "batch_size", c.BatchSize}} {
-		if n.value < 0 || n.value > maxQueueSize {
-			bad(n.key, n.field, n.value, fmt.Sprintf("want a number of spans from 1 to %d, or 0 for the default", maxQueueSize))
+		key, field  string
+		value, most int
+	}{{"QUEUE_SIZE", "queue_size", c.QueueSize, envtext.MaxQueueSize}, {"BATCH_SIZE", "batch_size", c.BatchSize, envtext.MaxBatchSize}} {
+		if n.value < 0 || n.value > n.most {
+			bad(n.key, n.field, n.value, fmt.Sprintf("want a number of spans from 1 to %d, or 0 for the default", n.most))
 		}
 	}
 	for _, d := range []struct {
-		key, field string
-		value      time.Duration
-	}{{"BATCH_DELAY", "batch_delay", c.BatchDelay}, {"QUEUE_WAIT", "queue_wait", c.QueueWait}} {
-		if d.value < 0 {
-			bad(d.key, d.field, d.value, "want a time above 0, or 0 for the default")
+		key, field  string
+		value, most time.Duration
+	}{{"BATCH_DELAY", "batch_delay", c.BatchDelay, envtext.MaxBatchDelay}, {"QUEUE_WAIT", "queue_wait", c.QueueWait, mostTime}} {
+		if d.value < 0 || d.value > d.most {
+			bad(d.key, d.field, d.value, fmt.Sprintf("want a time up to %gh, or 0 for the default", d.most.Hours()))
 		}
 	}
 	if !strategyKnown(c.ExportStrategy) {
@@ -441,12 +456,3 @@ func (c Config) Format(s fmt.State, verb rune) {
 // MarshalText is String, for JSON and for slog, which would else write the
 // headers. A Config is not read back from it.
 func (c Config) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// shorten keeps an error readable when a variable holds a whole file.
-func shorten(text string) string {
-	const most = 120
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}

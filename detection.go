@@ -15,10 +15,6 @@ type Detection struct {
 	NvidiaSMI        bool
 	NvidiaSMITimeout time.Duration
 
-	// ExactGPUCount makes host.gpu.count the number of devices that CUDA would
-	// see. The reference counts the pieces of CUDA_VISIBLE_DEVICES.
-	ExactGPUCount bool
-
 	// SlurmNewer takes the SLURM attributes of the newer reference, with the
 	// nv.slurm names, in place of those of its version 0.2.0.
 	SlurmNewer bool

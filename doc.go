@@ -38,6 +38,15 @@
 // costs, an entry in the table of open spans, and a place in a queue; ending a
 // span never waits for the network.
 //
+// # Identity
+//
+// Rank, world size and run id are taken from what the launcher left in the
+// environment, unless the program or the operator says otherwise: code beats the
+// variables of the operator, and these beat what is found out.
+//
+// docs/differences.md lists where lens differs from NeMo Lens and NeMo Gym, and
+// why.
+//
 // Build with the tag lens_noop for the same API without the SDK.
 //
 // Every exported function and method is safe for concurrent use unless it says

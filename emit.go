@@ -48,7 +48,7 @@ func EmitSpan(ctx context.Context, group SpanGroup, name string, start, end time
 		log().Warn("clock skew", fmt.Sprintf("span %q: the end is %s before the start; it was recorded as a marker", name, behind))
 		end = start
 	}
-	_, span := startSpan(ctx, scopeLens, group, name, privateCopy(attrs), trace.WithTimestamp(start))
+	_, span := startSpanWith(ctx, scopeLens, group, name, trace.WithTimestamp(start), trace.WithAttributes(privateCopy(attrs)...))
 	span.End(trace.WithTimestamp(end))
 	return span.SpanContext(), nil
 }

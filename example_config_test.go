@@ -99,3 +99,17 @@ func ExampleConfig() {
 	// false
 	// false
 }
+
+// A receiver whose certificate comes from an authority of one's own, and which wants a
+// certificate from its clients. The fields of the same names say it in code.
+func ExampleConfig_certificates() {
+	defer setenv(
+		"NEMO_LENS_ENDPOINT=https://collector.internal:4317",
+		"NEMO_LENS_CERTIFICATE=/etc/telemetry/ca.pem",
+		"NEMO_LENS_CLIENT_CERTIFICATE=/etc/telemetry/trainer.pem",
+		"NEMO_LENS_CLIENT_KEY=/etc/telemetry/trainer-key.pem")()
+
+	cfg, err := lens.FromEnv("", "", nil)
+	fmt.Println(cfg.Certificate, cfg.ClientCertificate, cfg.ClientKey, err)
+	// Output: /etc/telemetry/ca.pem /etc/telemetry/trainer.pem /etc/telemetry/trainer-key.pem <nil>
+}

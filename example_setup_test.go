@@ -187,28 +187,24 @@ func ExampleWithResourceAttributes() {
 	h := setUp(lens.WithSpanExporter(spans),
 		lens.WithResourceAttributes(attribute.String("model", "llama-8b"), attribute.Int("dl.tensor_parallel", 4)))
 	defer shutDown(h)
-	printResource(h, spans, "model", "dl.tensor_parallel", "nemo.run.id", "service.instance.id")
+	printResource(h, spans, "model", "dl.tensor_parallel", "nemo.run.id")
 	// Output:
 	// model=llama-8b
 	// dl.tensor_parallel=4
 	// nemo.run.id=run-7
-	// service.instance.id=run-7-rank0
 }
 
-// CUDA stops at the first entry that names no device. Without ExactGPUCount the
-// entries are counted, as the reference does.
+// CUDA_VISIBLE_DEVICES is read as CUDA reads it: the first entry that names no
+// device ends the list.
 func ExampleWithDetection() {
-	defer setenv("CUDA_VISIBLE_DEVICES=0,1,")()
+	defer setenv("CUDA_VISIBLE_DEVICES=0,-1,1")()
 
-	for _, detection := range []lens.Detection{{}, {ExactGPUCount: true}} {
-		spans := tracetest.NewInMemoryExporter()
-		h := setUp(lens.WithSpanExporter(spans), lens.WithDetection(detection))
-		printResource(h, spans, "host.gpu.count")
-		shutDown(h)
-	}
+	spans := tracetest.NewInMemoryExporter()
+	h := setUp(lens.WithSpanExporter(spans), lens.WithDetection(lens.Detection{ProcessStart: true}))
+	printResource(h, spans, "host.gpu.count")
+	shutDown(h)
 	// Output:
-	// host.gpu.count=3
-	// host.gpu.count=2
+	// host.gpu.count=1
 }
 
 // The first rank of each pipeline stage exports, whatever the configuration

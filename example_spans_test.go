@@ -226,7 +226,7 @@ func ExampleWithSpanAttributes() {
 	lens.End(rollout, nil)
 	// Output:
 	// rollout rollout.id=r-17
-	//   verify rollout.id=r-17 reward=0.5
+	//   verify reward=0.5 rollout.id=r-17
 }
 
 // Spans of one part of a program go to a provider of its own.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 )
 
 // Main is the body of a main function: it sets telemetry up, calls run with a
@@ -13,7 +14,8 @@ import (
 // however run ends, and exits the process. The status is 0 when run returns
 // nil, 128 and the number of the signal when run returns an error after one,
 // else 1. Errors are written to standard error. A second signal ends the
-// process at once. A panic in run goes on after the shutdown.
+// process at once. A signal that was ignored when the process started, as under
+// nohup, stays ignored. A panic in run goes on after the shutdown.
 //
 // A program that has a main function of its own defers the Shutdown of its
 // handle and, if it likes, calls [ShutdownOnSignal]. os.Exit and log.Fatal run
@@ -32,7 +34,9 @@ func mainStatus(cfg Config, run func(context.Context) error, opts ...Option) (st
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	received := make(chan os.Signal, 1)
-	signal.Notify(received, stopSignals...)
+	if sigs := notIgnored(stopSignals); len(sigs) > 0 {
+		signal.Notify(received, sigs...)
+	}
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -65,6 +69,15 @@ func mainStatus(cfg Config, run func(context.Context) error, opts ...Option) (st
 	return 0
 }
 
+// notIgnored leaves out the signals that were ignored when the process started, as nohup
+// and a shell's & have it: to ask for one would end that.
+func notIgnored(sigs []os.Signal) []os.Signal {
+	return slices.DeleteFunc(slices.Clone(sigs), signal.Ignored)
+}
+
 type signalError struct{ os.Signal }
+
+// Is makes what a function returns for the cause of its context a cancellation.
+func (signalError) Is(target error) bool { return target == context.Canceled }
 
 func (e signalError) Error() string { return "received the signal " + e.String() }

@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/batch"
 	"github.com/nemo-lens/lens/internal/console"
 	"github.com/nemo-lens/lens/internal/detect"
 	"github.com/nemo-lens/lens/internal/guard"
@@ -25,7 +25,8 @@ import (
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/otlpfile"
-	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/wholeline"
 )
@@ -33,7 +34,7 @@ import (
 // plan is everything that a pipeline is built from. Making it starts no
 // goroutine; what it opened is closed again when it cannot be finished.
 type plan struct {
-	traces  *provider.Settings // each is nil when its signal is off
+	traces  *pipeline.TraceSettings // each is nil when its signal is off
 	metrics *metricpipe.Settings
 	logs    *logpipe.Settings
 
@@ -46,12 +47,14 @@ type plan struct {
 	lines  *otlpfile.File // of the file exporters, the same way
 	opened []func() error // to be closed in the reverse order
 
-	lastErrors lastErrors
-	places     []place // of the signals that have an exporter, spans first
+	lastErrors   pipeline.LastErrors
+	destinations map[otelenv.Signal]string // of the signals that are exported
+	off          map[otelenv.Signal]string // why one that the configuration switches on is off
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: lastErrors{}}
+	p := &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
+		destinations: map[otelenv.Signal]string{}, off: map[otelenv.Signal]string{}}
 	defer func() {
 		if err != nil {
 			_ = p.close()
@@ -60,9 +63,7 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	inherited, warnings := otelenv.ResourceAttributes(p.env)
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
-	for _, w := range detectWarnings {
-		log().Warn(string(w), string(w))
-	}
+	warn(detectWarnings)
 	res := o.resource(cfg, runID, inherited, detected)
 	if cfg.TracesEnabled {
 		if err := p.planTraces(ctx, res); err != nil {
@@ -82,6 +83,14 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	return p, nil
 }
 
+// build starts what was planned. It cannot fail.
+func (p *plan) build() *pipeline.Pipeline {
+	return pipeline.New(pipeline.Plan{
+		Traces: p.traces, Metrics: p.metrics, Logs: p.logs, LastErrors: p.lastErrors,
+		Groups: func() int { return EnabledSpanGroups().Len() }, Log: log(),
+	})
+}
+
 // close closes what the exporters were given to write to.
 func (p *plan) close() error {
 	var errs []error
@@ -92,30 +101,91 @@ func (p *plan) close() error {
 	return errors.Join(errs...)
 }
 
-// place says where a signal goes.
-type place struct {
-	signal   otelenv.Signal
-	endpoint string
-}
+// hasSignals reports whether any signal is on.
+func (p *plan) hasSignals() bool { return p.traces != nil || p.metrics != nil || p.logs != nil }
 
 // endpoint describes where the signals go, once when they go to one place.
 func (p *plan) endpoint() string {
-	var text string
-	for i, at := range p.places {
-		switch {
-		case i == 0:
-			text = at.endpoint
-		case at.endpoint != p.places[0].endpoint:
-			text += ", " + string(at.signal) + " to " + at.endpoint
+	var text, one string
+	for _, signal := range otelenv.Signals {
+		switch to := p.destinations[signal]; {
+		case to == "" || to == one:
+		case text == "":
+			text, one = to, to
+		default:
+			text += ", " + string(signal) + " to " + to
 		}
 	}
 	return text
 }
 
+// report says of each signal where it goes, or that it is off and why.
+func (p *plan) report() (attrs []any) {
+	for _, signal := range otelenv.Signals {
+		text := "off"
+		if why := p.off[signal]; why != "" {
+			text = "off: " + why
+		}
+		if to := p.destinations[signal]; to != "" {
+			text = to
+		}
+		attrs = append(attrs, string(signal), text)
+	}
+	return attrs
+}
+
+// exporter returns the exporter of a signal by name.
+func (p *plan) exporter(signal otelenv.Signal) string {
+	if p.cfg.sources["EXPORTER"] != "" || p.cfg.Exporter != exporterOTLP {
+		return p.cfg.Exporter
+	}
+	name, warnings := otelenv.ParseExporter(signal, p.env)
+	warn(warnings)
+	return first(name, p.cfg.Exporter)
+}
+
+// hasNoDestination reports whether nobody has said where the signal goes although
+// somebody has for another one: a receiver of spans alone must not make a second one
+// necessary at the default endpoint, nor a test that keeps its spans in memory. When
+// nothing at all is said, all signals go to the default endpoint.
+func (p *plan) hasNoDestination(signal otelenv.Signal, exporter string) bool {
+	if exporter != exporterOTLP || p.cfg.Endpoint != "" {
+		return false
+	}
+	if name, _ := otelenv.EndpointVariable(signal, p.env); name != "" {
+		return false
+	}
+	if name, _ := otelenv.ParseExporter(signal, p.env); name != "" && p.cfg.sources["EXPORTER"] == "" {
+		return false
+	}
+	said := ""
+	if p.o.exporter != nil && p.cfg.sources["EXPORTER"] == "" {
+		said = "WithSpanExporter takes the spans only"
+	}
+	for _, other := range otelenv.Signals {
+		if name, alone := otelenv.EndpointVariable(other, p.env); alone {
+			said = name + " is for " + string(other) + " only"
+			break
+		}
+	}
+	if said == "" {
+		return false
+	}
+	own := "OTEL_EXPORTER_OTLP_" + strings.ToUpper(string(signal)) + "_ENDPOINT"
+	p.off[signal] = "no destination, as " + said + "; " + own + " or OTEL_EXPORTER_OTLP_ENDPOINT gives one"
+	return true
+}
+
 func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
-	s := &provider.Settings{
-		Log: log(), Resource: res, IDs: p.ids(),
-		Own: []SpanProcessor{scopedAttributes{}}, Processors: p.o.processors,
+	var exporter string
+	if p.o.exporter == nil {
+		exporter = p.exporter(otelenv.Traces)
+		if p.hasNoDestination(otelenv.Traces, exporter) && len(p.o.processors) == 0 {
+			return nil
+		}
+	}
+	s := &pipeline.TraceSettings{
+		Log: log(), Resource: res, IDs: p.ids(), Scoped: scopedAttributes, Processors: p.o.processors,
 	}
 	chosen, warnings := otelenv.ParseSampler(p.env)
 	s.Sampler = chosen.SDK()
@@ -124,35 +194,46 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	limits, more := otelenv.ParseSpanLimits(p.env)
 	s.Limits, warnings = limits, append(warnings, more...)
-	queue, more := otelenv.ParseBatch(p.env)
+	sizes, more := otelenv.ParseBatch(p.env)
 	warn(append(warnings, more...))
-	s.Batch = batch.Config{
-		QueueSize: first(p.cfg.QueueSize, queue.MaxQueueSize), BatchSize: first(p.cfg.BatchSize, queue.MaxExportBatchSize),
-		Delay: first(p.cfg.BatchDelay, queue.ScheduleDelay), ExportTimeout: queue.ExportTimeout,
+	s.Batch = queue.Config{
+		QueueSize: first(p.cfg.QueueSize, sizes.MaxQueueSize), BatchSize: first(p.cfg.BatchSize, sizes.MaxExportBatchSize),
+		Delay: first(p.cfg.BatchDelay, sizes.ScheduleDelay), ExportTimeout: sizes.ExportTimeout,
 		MaxWait: p.cfg.QueueWait, Block: p.cfg.BlockOnFullQueue,
 	}
 	p.traces = s
 	if p.o.exporter != nil {
-		s.Exporter, s.Endpoint = guard.New(p.o.exporter, guard.Options{Log: log()}), fmt.Sprintf("the program's %T", p.o.exporter)
-		p.places = append(p.places, place{otelenv.Traces, s.Endpoint})
+		s.Exporter, s.Endpoint = guardedViews(p.o.exporter), fmt.Sprintf("the program's %T", p.o.exporter)
+		s.ExporterName = fmt.Sprintf("the span exporter %T", p.o.exporter)
+		p.destinations[otelenv.Traces] = s.Endpoint
+		return nil
+	}
+	if p.off[otelenv.Traces] != "" {
+		p.destinations[otelenv.Traces] = "the program's processors"
 		return nil
 	}
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, builders[sdktrace.SpanExporter]{
-		console: func(w io.Writer) (sdktrace.SpanExporter, error) {
+	s.ExporterName = "the " + exporter + " exporter of spans"
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, exporter, builders[pipeline.SpanExporter]{
+		console: func(w io.Writer) (pipeline.SpanExporter, error) {
 			e, err := console.NewSpanExporter(w)
-			return guard.New(e, guard.Options{Log: log()}), err
+			return guardedViews(e), err
 		},
-		otlp: func(o otelenv.OTLP) (sdktrace.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
-		file: otlpfile.NewSpanExporter,
+		otlp: func(o otelenv.OTLP) (pipeline.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
+		file: func(w io.Writer) pipeline.SpanExporter { return pipeline.Views(otlpfile.NewSpanExporter(w)) },
 	})
 	return err
+}
+
+// guardedViews is for exporters that have no defences of their own.
+func guardedViews(e SpanExporter) pipeline.SpanExporter {
+	return pipeline.Views(guard.New(e, guard.Options{Log: log()}))
 }
 
 func (d Detection) options() detect.Options {
 	options := detect.Options{
 		GPUIdentity: d.GPUIdentity, NvidiaSMI: d.NvidiaSMI, NvidiaSMITimeout: d.NvidiaSMITimeout,
-		ExactGPUCount: d.ExactGPUCount, ProcessStart: d.ProcessStart,
+		ProcessStart: d.ProcessStart,
 	}
 	if d.SlurmNewer {
 		options.Slurm = detect.SlurmNewer
@@ -164,17 +245,22 @@ func (d Detection) options() detect.Options {
 // be told.
 func (p *plan) ids() sdktrace.IDGenerator {
 	if p.cfg.SingleTraceID {
-		// A run id that was drawn here is known to nobody else.
+		// RunID is empty where the id was drawn here, which nobody else knows.
 		seed, ok := identity.TraceSeed(p.cfg.RunID, p.env)
 		if ok {
 			return identity.NewFixedIDGenerator(identity.TraceID(seed))
 		}
 		log().Warn("single trace id", "one trace id for the job was asked for, but there is neither a SLURM job nor a RUN_ID to derive it from; trace ids are random")
 	}
-	return identity.NewIDGenerator()
+	return nil // the recorder's own
 }
 
 func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
+	exporter := p.exporter(otelenv.Metrics)
+	noDestination := p.hasNoDestination(otelenv.Metrics, exporter)
+	if noDestination && len(p.o.readers) == 0 {
+		return nil
+	}
 	s := &metricpipe.Settings{Log: log(), Resource: res, Readers: p.o.readers}
 	interval, warnings := otelenv.MetricInterval(p.env)
 	timeout, more := otelenv.MetricTimeout(p.env)
@@ -185,11 +271,12 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 	warn(append(warnings, more...))
 	s.Interval, s.Timeout = interval, timeout
 	p.metrics = s
-	if p.ownPlaceForSpans(otelenv.Metrics) {
+	if noDestination {
+		p.destinations[otelenv.Metrics] = "the program's readers"
 		return nil
 	}
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, builders[sdkmetric.Exporter]{
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, exporter, builders[sdkmetric.Exporter]{
 		console: func(w io.Writer) (sdkmetric.Exporter, error) { return console.NewMetricExporter(w) },
 		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
 			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
@@ -202,39 +289,24 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 }
 
 func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
-	queue, warnings := otelenv.ParseLogBatch(p.env)
-	warn(warnings)
-	s := &logpipe.Settings{Log: log(), Resource: res, Batch: logpipe.Config{
-		QueueSize: queue.MaxQueueSize, BatchSize: queue.MaxExportBatchSize,
-		Delay: queue.ScheduleDelay, ExportTimeout: queue.ExportTimeout, Block: p.cfg.BlockOnFullQueue,
-	}}
-	p.logs = s
-	if p.ownPlaceForSpans(otelenv.Logs) {
+	exporter := p.exporter(otelenv.Logs)
+	if p.hasNoDestination(otelenv.Logs, exporter) {
 		return nil
 	}
+	sizes, warnings := otelenv.ParseLogBatch(p.env)
+	warn(warnings)
+	s := &logpipe.Settings{Log: log(), Resource: res, Batch: queue.Config{
+		QueueSize: sizes.MaxQueueSize, BatchSize: sizes.MaxExportBatchSize,
+		Delay: sizes.ScheduleDelay, ExportTimeout: sizes.ExportTimeout, Block: p.cfg.BlockOnFullQueue,
+	}}
+	p.logs = s
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, builders[sdklog.Exporter]{
+	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, exporter, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
 		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
 		file:    otlpfile.NewLogExporter,
 	})
 	return err
-}
-
-// ownPlaceForSpans reports whether a signal has nowhere to go because the
-// program takes the spans itself and nobody has named a place for the signal:
-// a test with an exporter in memory must not call a collector.
-func (p *plan) ownPlaceForSpans(signal otelenv.Signal) bool {
-	if p.o.exporter == nil || p.cfg.Exporter != exporterOTLP || p.cfg.sources["EXPORTER"] != "" || p.cfg.Endpoint != "" {
-		return false
-	}
-	named, _ := otelenv.ParseExporter(signal, p.env)
-	for _, variable := range signal.EndpointVariables() {
-		if text, _ := p.env(variable); text != "" {
-			return false
-		}
-	}
-	return named == ""
 }
 
 type builders[E any] struct {
@@ -243,21 +315,10 @@ type builders[E any] struct {
 	file    func(io.Writer) E
 }
 
-// exporterName is which exporter a signal has.
-func (p *plan) exporterName(signal otelenv.Signal) string {
-	name := p.cfg.Exporter
-	if p.cfg.sources["EXPORTER"] == "" && name == exporterOTLP {
-		fromOTel, warnings := otelenv.ParseExporter(signal, p.env)
-		warn(warnings)
-		name = first(fromOTel, name)
-	}
-	return name
-}
-
 // exporterFor builds the exporter of one signal; it is nil for "none".
-func exporterFor[E any](p *plan, signal otelenv.Signal, build builders[E]) (exporter E, endpoint string, err error) {
-	defer func() { p.places = append(p.places, place{signal, endpoint}) }()
-	switch p.exporterName(signal) {
+func exporterFor[E any](p *plan, signal otelenv.Signal, name string, build builders[E]) (exporter E, endpoint string, err error) {
+	defer func() { p.destinations[signal] = endpoint }()
+	switch name {
 	case exporterConsole:
 		w, where, err := p.console()
 		if err != nil {

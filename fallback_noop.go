@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -19,6 +18,8 @@ import (
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/w3c"
 )
 
 // This file is the whole of lens in a build with the tag lens_noop, beside the
@@ -34,13 +35,8 @@ type (
 	MetricReader = any
 )
 
-// Version is the version of the library.
-const Version = "0.1.0-dev"
-
 // ErrAlreadySetUp is never returned in this build.
 var ErrAlreadySetUp = errors.New("lens: telemetry is already set up in this process")
-
-var off trace.Span = noop.Span{}
 
 func IsSpanGroupEnabled(SpanGroup) bool      { return false }
 func SetEnabledSpanGroups(...SpanGroup)      {}
@@ -83,49 +79,14 @@ func LinkedSpan(ctx context.Context, _ string, _ trace.SpanContext, _ ...attribu
 	return ctx, off
 }
 
-// Detach drops the cancellation in this build, too.
-func Detach(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return context.WithoutCancel(ctx)
-}
-
 func WithSpanAttributes(ctx context.Context, _ ...attribute.KeyValue) context.Context { return ctx }
 
 func GroupTracerProvider(SpanGroup) trace.TracerProvider { return noop.NewTracerProvider() }
 
-func InjectContext(context.Context, map[string]string) {}
+func inject(ctx context.Context, carrier map[string]string) { w3c.Inject(ctx, w3c.Map(carrier)) }
 
-func ExtractContext(ctx context.Context, _ map[string]string) context.Context { return ctx }
-
-func InjectEnv(_ context.Context, env []string) []string { return slices.Clone(env) }
-
-func ExtractEnv(ctx context.Context) context.Context { return ctx }
-
-func SerializeContext(context.Context) []byte { return []byte("{}") }
-
-func DeserializeContext(ctx context.Context, _ []byte) context.Context { return ctx }
-
-// Broadcaster sends bytes from one rank to all ranks of a job.
-type Broadcaster interface {
-	Broadcast(ctx context.Context, root int, payload []byte) ([]byte, error)
-}
-
-// BroadcastTraceContext takes part in the broadcast, because the ranks of a job
-// need not all be of this build, and hands the payload over unread.
-func BroadcastTraceContext(ctx context.Context, b Broadcaster, rank, root int) (map[string]string, error) {
-	if b == nil {
-		return nil, nil
-	}
-	var payload []byte
-	if rank == root {
-		payload = SerializeContext(ctx)
-	}
-	if _, err := b.Broadcast(ctx, root, payload); err != nil {
-		return nil, err
-	}
-	return map[string]string{}, nil
+func extract(ctx context.Context, carrier map[string]string) context.Context {
+	return w3c.Extract(ctx, w3c.Map(carrier))
 }
 
 func EscalateSpanGroups(string, time.Duration) (revert func(), err error) { return func() {}, nil }
@@ -196,28 +157,6 @@ func (h *TelemetryHandle) RunID() string {
 		return ""
 	}
 	return h.runID
-}
-
-// Stats is all zeros in this build.
-type Stats struct {
-	Started, Ended, Exported, Dropped, Failed, Queued, Open uint64
-
-	Metrics SignalStats
-	Logs    SignalStats
-}
-
-// SignalStats is all zeros in this build.
-type SignalStats struct{ Exported, Lost, Queued uint64 }
-
-// OpenSpan is a span that has started and not ended.
-type OpenSpan struct {
-	Name         string
-	Group        SpanGroup
-	Start        time.Time
-	Attributes   []attribute.KeyValue
-	TraceID      trace.TraceID
-	SpanID       trace.SpanID
-	ParentSpanID trace.SpanID
 }
 
 // Check finds nothing wrong in this build, and nothing on.

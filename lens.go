@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,11 +20,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/globals"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/rankenv"
+	"github.com/nemo-lens/lens/internal/record"
 	"github.com/nemo-lens/lens/internal/strategy"
 )
 
@@ -45,6 +50,7 @@ type Option func(*options)
 
 type options struct {
 	rank, worldSize int
+	rankGiven       bool
 	rankFromEnv     bool
 	attrs           []attribute.KeyValue
 	exporter        SpanExporter
@@ -60,16 +66,19 @@ type options struct {
 	global          *bool
 }
 
-// WithRank says which process of the job this is: 0 <= rank < worldSize.
-// Without it the process is rank 0 of 1.
+// WithRank says which process of the job this is: 0 <= rank < worldSize. It
+// overrides what the launcher left in the environment, which is read without
+// it: torchrun's variables, SLURM's, those of Open MPI, PMI, PMIx, Kubernetes
+// indexed jobs, and OTEL_RESOURCE_ATTRIBUTES, in this order, and of two launchers
+// inside each other the inner one. When nothing is found the process is rank 0
+// of 1; what cannot be right is logged as a warning and leaves it so.
 func WithRank(rank, worldSize int) Option {
-	return func(o *options) { o.rank, o.worldSize = rank, worldSize }
+	return func(o *options) { o.rank, o.worldSize, o.rankGiven = rank, worldSize, true }
 }
 
-// WithRankFromEnv takes rank and world size from what the launcher left in the
-// environment, in this order: torchrun, SLURM, Open MPI, PMI, PMIx, Kubernetes
-// indexed jobs, OTEL_RESOURCE_ATTRIBUTES. When nothing is found the process is
-// rank 0 of 1.
+// WithRankFromEnv makes the set-up fail where variables of a launcher cannot be
+// right, and prefers them to [WithRank], which then is for a process without
+// any.
 func WithRankFromEnv() Option { return func(o *options) { o.rankFromEnv = true } }
 
 // WithResourceAttributes adds attributes to the resource of every span.
@@ -126,7 +135,7 @@ func WithDetection(d Detection) Option { return func(o *options) { o.detection =
 func WithAllowReinit() Option { return func(o *options) { o.allowReinit = true } }
 
 var (
-	active  atomic.Pointer[pipeline] // of the set-up that exports
+	active  atomic.Pointer[pipeline.Pipeline] // of the set-up that exports
 	setupMu sync.Mutex
 	current atomic.Pointer[TelemetryHandle] // of the enabled set-up; written under setupMu
 	logs    atomic.Pointer[errlog.Log]
@@ -162,7 +171,7 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	setupMu.Lock()
 	defer setupMu.Unlock()
 
-	runID, _ := identity.RunID(cfg.RunID, os.LookupEnv)
+	runID, runIDSource := identity.RunID(cfg.RunID, os.LookupEnv)
 	disabled, sdkWarnings := otelenv.SDKDisabled(os.LookupEnv)
 	if !cfg.Enabled || disabled {
 		if current.Load() == nil {
@@ -196,6 +205,13 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	if err := o.resolveRank(); err != nil {
 		return nil, err
 	}
+	if runIDSource != identity.RunIDRandom {
+		cfg.RunID = runID
+	} else if o.worldSize > 1 && o.rank == 0 {
+		log().Warn("run id", fmt.Sprintf("the %d processes of the job have random run ids, each its own: set %s, torchrun's --rdzv-id, or "+
+			"nemo.run.id in OTEL_RESOURCE_ATTRIBUTES to one id for all of them", o.worldSize, cfg.variableOr("RUN_ID", "Config.RunID")))
+	}
+	cfg.ServiceName = cfg.effectiveServiceName(os.LookupEnv)
 	exports, err := o.exports(cfg)
 	if err != nil {
 		return nil, err
@@ -230,37 +246,46 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		restoreErrors()
 		return nil, err
 	}
+	if !plan.hasSignals() {
+		restoreErrors()
+		_ = useGroups(cfg.Groups, cfg.SpanGroups, true)
+		current.Store(h)
+		log().Warn("no signal", "lens: telemetry is on, and nothing is exported", plan.report()...)
+		return h, nil
+	}
 	// From here on nothing fails.
 	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
-	active.Store(h.pipeline)
-	restoreGlobals := installGlobals(o.global, h.pipeline)
-	h.restore = func() {
-		restoreGlobals()
-		restoreErrors()
+	if h.pipeline.Traces != nil {
+		h.tracer = h.pipeline.Traces.Own(scopeLens)
 	}
-	if cfg.RuntimeMetrics && h.pipeline.metrics != nil {
-		startRuntimeMetrics(h.pipeline.metrics.Provider)
+	publish(h.pipeline)
+	installGlobals(o.global, h.pipeline)
+	h.restore = restoreErrors
+	if cfg.RuntimeMetrics && h.pipeline.Metrics != nil {
+		startRuntimeMetrics(h.pipeline.Metrics.Provider)
 	}
 	strict.Store(o.strict)
-	if err := useGroups(cfg.Groups, cfg.SpanGroups, !cfg.TracesEnabled); err != nil {
+	if err := useGroups(cfg.Groups, cfg.SpanGroups, h.pipeline.Traces == nil); err != nil {
 		// Validate has resolved the same spec; only a resolver that changes its
 		// mind comes here.
 		log().Warn("span groups", err.Error())
 	}
 	current.Store(h)
-	log().Info("lens: telemetry is on", "exporter", h.endpoint, "service", cfg.ServiceName,
-		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())
+	log().Info("lens: telemetry is on", append(plan.report(), "service", cfg.ServiceName,
+		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())...)
 	return h, nil
 }
 
 func (o *options) resolveRank() error {
-	if o.rankFromEnv {
+	if o.rankFromEnv || !o.rankGiven {
 		id, warnings, err := rankenv.Resolve(os.LookupEnv)
-		if err != nil {
+		if err != nil && o.rankFromEnv {
 			return err
 		}
-		for _, w := range warnings {
-			log().Warn(string(w), string(w))
+		warn(warnings)
+		if err != nil {
+			why := strings.ReplaceAll(strings.ReplaceAll(err.Error(), "\n", "; "), "lens: ", "")
+			log().Warn("rank", "the rank of this process cannot be told, so that it counts as rank 0 of 1: "+why)
 		}
 		if id.Found {
 			o.rank, o.worldSize = id.Rank, id.WorldSize
@@ -312,7 +337,7 @@ func nobodyExports(cfg Config, rank, world int) bool {
 	return false
 }
 
-func warn(ws []otelenv.Warning) {
+func warn(ws []envtext.Warning) {
 	for _, w := range ws {
 		log().Warn(string(w), string(w))
 	}
@@ -326,7 +351,8 @@ func Current() *TelemetryHandle { return current.Load() }
 // TelemetryHandle is a running set-up. Every method is safe on a nil handle
 // and for concurrent use.
 type TelemetryHandle struct {
-	pipeline  *pipeline // nil when nothing is exported
+	pipeline  *pipeline.Pipeline // nil when nothing is exported
+	tracer    *record.Tracer     // nil when no spans are
 	enabled   bool
 	endpoint  string
 	runID     string
@@ -380,7 +406,7 @@ func (h *TelemetryHandle) ForceFlush(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	return h.pipeline.forceFlush(ctx)
+	return h.pipeline.ForceFlush(ctx)
 }
 
 // Shutdown switches every group off, ends the spans that are still open, hands
@@ -400,7 +426,7 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	err := h.pipeline.shutdown(ctx)
+	err := h.pipeline.Shutdown(ctx)
 	log().Flush()
 	if ctx.Err() != nil {
 		// Something may still be writing to the file, or hang in it.
@@ -421,13 +447,18 @@ func (h *TelemetryHandle) detach() {
 	defer setupMu.Unlock()
 	if current.Load() == h {
 		if h.pipeline != nil {
-			h.pipeline.groupsAtEnd.Store(int64(EnabledSpanGroups().Len()) + 1)
+			h.pipeline.GateCloses()
 		}
 		leaveGroups()
 		strict.Store(false)
 		current.Store(nil)
 	}
-	active.CompareAndSwap(h.pipeline, nil)
+	if h.pipeline != nil && active.Load() == h.pipeline {
+		publish(nil)
+	}
+	if active.Load() == nil { // not while a later set-up, see WithAllowReinit, needs them
+		globals.Restore()
+	}
 	if h.restore != nil {
 		h.restore()
 	}
@@ -446,4 +477,48 @@ func (h *TelemetryHandle) bounded(ctx context.Context) (context.Context, context
 		}
 	}
 	return context.WithDeadline(base, limit)
+}
+
+// Stats returns the numbers at this moment.
+func (h *TelemetryHandle) Stats() (s Stats) {
+	if !h.IsExporting() {
+		return s
+	}
+	p := h.pipeline
+	if p.Traces != nil {
+		// One snapshot of the queue; what started is read after it, so that a
+		// span never ends before it starts.
+		c := p.Traces.Counts()
+		s.Ended, s.Exported, s.Dropped, s.Failed, s.Queued = c.Given, c.Exported, c.Dropped, c.Failed, c.Queued
+		if !p.Traces.HasQueue() {
+			s.Ended = p.Traces.Ended()
+		}
+		s.Open, s.Started = uint64(p.Traces.Open()), p.Traces.Started()
+	}
+	if p.Metrics != nil {
+		m := p.Metrics.Stats()
+		s.Metrics = SignalStats{Exported: m.Points, Lost: m.LostPoints}
+	}
+	if p.Logs != nil {
+		l := p.Logs.Stats()
+		s.Logs = SignalStats{Exported: l.Exported, Lost: l.Dropped + l.Failed, Queued: l.Queued}
+	}
+	return s
+}
+
+// OpenSpans returns the sampled spans that are open, earliest start first. The
+// slice is the caller's. Spans that start or end meanwhile may be in it or not.
+func (h *TelemetryHandle) OpenSpans() []OpenSpan {
+	if !h.IsExporting() || h.pipeline.Traces == nil {
+		return nil
+	}
+	snapshot := h.pipeline.Traces.OpenSpans()
+	open := make([]OpenSpan, len(snapshot))
+	for i, s := range snapshot {
+		open[i] = OpenSpan{
+			Name: s.Name, Group: SpanGroup(s.Group), Start: s.Start, Attributes: s.Attributes,
+			TraceID: s.TraceID, SpanID: s.SpanID, ParentSpanID: s.Parent,
+		}
+	}
+	return open
 }

@@ -10,6 +10,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/record"
 )
 
 // Tracer returns the tracer with the scope "nemo.lens". It is not gated. Its
@@ -50,8 +53,8 @@ type liveTracer struct {
 
 // boundTracer is kept because making a tracer takes the provider's lock.
 type boundTracer struct {
-	pipeline *pipeline
-	trace.Tracer
+	pipeline *pipeline.Pipeline
+	*record.Tracer
 }
 
 func (t *liveTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
@@ -67,19 +70,20 @@ func (t *liveTracer) Start(ctx context.Context, name string, opts ...trace.SpanS
 		}
 		return otel.GetTracerProvider().Tracer(t.scope, t.opts...).Start(ctx, name, opts...)
 	}
-	if p.Pipeline == nil { // metrics or logs only
-		return noop.NewTracerProvider().Tracer(t.scope).Start(ctx, name, opts...)
-	}
 	bound := t.last.Load()
 	if bound == nil || bound.pipeline != p {
-		bound = &boundTracer{p, p.Provider.Tracer(t.scope, t.opts...)}
+		var ours *record.Tracer
+		if p.Traces != nil {
+			// A noop tracer, when it is being shut down.
+			ours, _ = p.Traces.Tracer(t.scope, t.opts...).(*record.Tracer)
+		}
+		if ours == nil { // metrics or logs only
+			return noop.NewTracerProvider().Tracer(t.scope).Start(ctx, name, opts...)
+		}
+		bound = &boundTracer{p, ours}
 		t.last.Store(bound)
 	}
-	ctx, span := bound.Start(ctx, name, opts...)
-	if from.gated {
-		p.Open.SetGroup(span.SpanContext().SpanID(), string(from.group))
-	}
-	return ctx, span
+	return bound.StartGroup(ctx, string(from.group), name, opts...)
 }
 
 // passOver returns what a switched-off start of a library gets. Libraries look
@@ -102,8 +106,8 @@ type handleTracer struct {
 }
 
 func (t handleTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
-	if active.Load() != t.h.pipeline {
+	if active.Load() != t.h.pipeline || t.h.tracer == nil {
 		return noop.NewTracerProvider().Tracer(scopeLens).Start(ctx, name, opts...)
 	}
-	return t.h.pipeline.lens.Start(ctx, name, opts...)
+	return t.h.tracer.Start(ctx, name, opts...)
 }

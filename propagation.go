@@ -1,5 +1,3 @@
-//go:build !lens_noop
-
 package lens
 
 import (
@@ -13,29 +11,22 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/baggage"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/nemo-lens/lens/internal/w3c"
 )
 
-// propagator is the global one when the program or a set-up has installed one,
-// else W3C trace context and baggage: OTel's own default carries nothing.
-func propagator() propagation.TextMapPropagator {
-	if p := otel.GetTextMapPropagator(); !isDefault(p) {
-		return p
-	}
-	return w3c.Propagator
-}
+// off is what a switched-off site gets: it records nothing.
+var off trace.Span = noop.Span{}
 
 // InjectContext writes the span context and the baggage of ctx into carrier
 // with the global propagator, by default as W3C traceparent, tracestate and
-// baggage. It writes nothing when ctx has neither, or when carrier is nil.
+// baggage, and always so in a build with the tag lens_noop. It writes nothing when ctx has neither, or when carrier is nil.
 func InjectContext(ctx context.Context, carrier map[string]string) {
 	if ctx != nil && carrier != nil {
-		propagator().Inject(ctx, propagation.MapCarrier(carrier))
+		inject(ctx, carrier)
 	}
 }
 
@@ -44,7 +35,7 @@ func InjectContext(ctx context.Context, carrier map[string]string) {
 // gives a context in which the next span is a root. Keys are compared exactly,
 // and are in lower case in the W3C format.
 func ExtractContext(ctx context.Context, carrier map[string]string) context.Context {
-	return propagator().Extract(withoutTrace(ctx), propagation.MapCarrier(carrier))
+	return extract(withoutTrace(ctx), carrier)
 }
 
 func withoutTrace(ctx context.Context) context.Context {
@@ -58,6 +49,15 @@ func withoutTrace(ctx context.Context) context.Context {
 		ctx = baggage.ContextWithoutBaggage(ctx)
 	}
 	return ctx
+}
+
+// Detach returns a context for work that outlives its caller: it keeps the
+// values of ctx, and with them the trace, but neither deadline nor cancellation.
+func Detach(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // The environment variables that carry a trace to a child process, and the
@@ -80,9 +80,9 @@ func InjectEnv(ctx context.Context, env []string) []string {
 			out = append(out, kv)
 		}
 	}
-	carrier := propagation.MapCarrier{}
+	carrier := w3c.Map{}
 	if ctx != nil {
-		w3c.Propagator.Inject(ctx, carrier)
+		w3c.Inject(ctx, carrier)
 	}
 	for _, name := range slices.Sorted(maps.Keys(envKeys)) {
 		if v := carrier[envKeys[name]]; v != "" {
@@ -107,7 +107,7 @@ func extractEnviron(ctx context.Context, environ []string) context.Context {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	carrier := propagation.MapCarrier{}
+	carrier := w3c.Map{}
 	exact := make(map[string]bool)
 	for _, kv := range environ {
 		name, value, _ := strings.Cut(kv, "=")
@@ -119,16 +119,16 @@ func extractEnviron(ctx context.Context, environ []string) context.Context {
 		carrier[key] = value
 		exact[key] = name == strings.ToUpper(name)
 	}
-	return w3c.Propagator.Extract(ctx, carrier)
+	return w3c.Extract(ctx, carrier)
 }
 
 // SerializeContext returns the span context and the baggage of ctx as a JSON
 // object in UTF-8 with the W3C headers, for transports that carry bytes. It is
 // "{}" when ctx has neither.
 func SerializeContext(ctx context.Context) []byte {
-	carrier := propagation.MapCarrier{}
+	carrier := w3c.Map{}
 	if ctx != nil {
-		w3c.Propagator.Inject(ctx, carrier)
+		w3c.Inject(ctx, carrier)
 	}
 	data, err := json.Marshal(carrier)
 	if err != nil { // a map of strings always marshals
@@ -148,7 +148,7 @@ func DeserializeContext(ctx context.Context, data []byte) context.Context {
 	if err != nil {
 		return ctx
 	}
-	return w3c.Propagator.Extract(withoutTrace(ctx), propagation.MapCarrier(carrier))
+	return w3c.Extract(withoutTrace(ctx), w3c.Map(carrier))
 }
 
 func parseCarrier(data []byte) (map[string]string, error) {

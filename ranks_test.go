@@ -23,6 +23,7 @@ import (
 func jobConfig(strategyName string, rate float64) Config {
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.ExportStrategy, cfg.ExportSampleRate, cfg.RunID = true, strategyName, rate, "run"
+	cfg.ShutdownTimeout = 30 * time.Second
 	return cfg
 }
 
@@ -69,7 +70,7 @@ func TestRankAttributesInBothSpellings(t *testing.T) {
 				require.EqualValues(t, 3, value.AsInt64())
 			}
 		}
-		require.Equal(t, "run-rank3", have["service.instance.id"].AsString())
+		require.Regexp(t, "^run-rank3-[0-9a-f]{8}$", have["service.instance.id"].AsString())
 	}
 	cfg := jobConfig("all_ranks", 1)
 	cfg.RankAttributes = "dl.rank"

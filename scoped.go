@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
 type scopedKey struct{}
@@ -20,7 +19,7 @@ var scopedInUse atomic.Bool
 // WithSpanAttributes returns a context below which every new span of lens's
 // provider, also one of an instrumentation library, carries attrs. Inner calls
 // override outer ones; attributes given at the start of a span, or set on it
-// later, win. Text under one of [DefaultRedactKeys] becomes "[REDACTED]".
+// later, win. Samplers see them. Text under one of [DefaultRedactKeys] becomes "[REDACTED]".
 func WithSpanAttributes(ctx context.Context, attrs ...attribute.KeyValue) context.Context {
 	if ctx == nil {
 		ctx = context.Background()
@@ -41,26 +40,11 @@ func WithSpanAttributes(ctx context.Context, attrs ...attribute.KeyValue) contex
 	return context.WithValue(ctx, scopedKey{}, merged)
 }
 
-// scopedAttributes is the processor that sets them. It comes before all others,
-// so that they see the attributes.
-type scopedAttributes struct{}
-
-func (scopedAttributes) OnStart(parent context.Context, s sdktrace.ReadWriteSpan) {
+// scopedAttributes returns those that spans below ctx get.
+func scopedAttributes(ctx context.Context) []attribute.KeyValue {
 	if !scopedInUse.Load() {
-		return
+		return nil
 	}
-	attrs, _ := parent.Value(scopedKey{}).([]attribute.KeyValue)
-	if len(attrs) == 0 {
-		return
-	}
-	given := s.Attributes()
-	for _, kv := range attrs {
-		if !slices.ContainsFunc(given, func(have attribute.KeyValue) bool { return have.Key == kv.Key }) {
-			s.SetAttributes(kv)
-		}
-	}
+	attrs, _ := ctx.Value(scopedKey{}).([]attribute.KeyValue)
+	return attrs
 }
-
-func (scopedAttributes) OnEnd(sdktrace.ReadOnlySpan)      {}
-func (scopedAttributes) Shutdown(context.Context) error   { return nil }
-func (scopedAttributes) ForceFlush(context.Context) error { return nil }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // setting binds one variable to one field. The table of settings is the one
@@ -14,7 +16,7 @@ import (
 type setting struct {
 	key   string // after the prefix; the whole name when bare
 	bare  bool   // no prefix
-	raw   bool   // not trimmed
+	raw   bool   // blanks are kept
 	parse func(*Config, string) error
 	show  func(*Config) string
 }
@@ -22,7 +24,7 @@ type setting struct {
 func settings() []setting {
 	return []setting{
 		boolSetting("ENABLED", func(c *Config) *bool { return &c.Enabled }),
-		bare(stringSetting("OTEL_SERVICE_NAME", func(c *Config) *string { return &c.ServiceName })),
+		bare(stringSetting(serviceNameVar, func(c *Config) *string { return &c.ServiceName })),
 		stringSetting("EXPORT_STRATEGY", func(c *Config) *string { return &c.ExportStrategy }),
 		intSetting("EXPORT_RANK", func(c *Config) *int { return &c.ExportRank }, math.MinInt32, math.MaxInt32,
 			"a whole number; a negative one means the last rank"),
@@ -51,13 +53,13 @@ func settings() []setting {
 		stringSetting("USER_ID", func(c *Config) *string { return &c.User }),
 		raw(bare(stringSetting("WANDB_ENTITY", func(c *Config) *string { return &c.WandbEntity }))),
 		raw(bare(stringSetting("WANDB_PROJECT", func(c *Config) *string { return &c.WandbProject }))),
-		durationSetting("SHUTDOWN_TIMEOUT", func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
-		intSetting("QUEUE_SIZE", func(c *Config) *int { return &c.QueueSize }, 1, maxQueueSize,
-			fmt.Sprintf("a whole number of spans from 1 to %d", maxQueueSize)),
-		intSetting("BATCH_SIZE", func(c *Config) *int { return &c.BatchSize }, 1, maxQueueSize,
-			fmt.Sprintf("a whole number of spans from 1 to %d", maxQueueSize)),
-		durationSetting("BATCH_DELAY", func(c *Config) *time.Duration { return &c.BatchDelay }),
-		durationSetting("QUEUE_WAIT", func(c *Config) *time.Duration { return &c.QueueWait }),
+		durationSetting("SHUTDOWN_TIMEOUT", func(c *Config) *time.Duration { return &c.ShutdownTimeout }, mostTime),
+		intSetting("QUEUE_SIZE", func(c *Config) *int { return &c.QueueSize }, 1, envtext.MaxQueueSize,
+			fmt.Sprintf("a whole number of spans from 1 to %d", envtext.MaxQueueSize)),
+		intSetting("BATCH_SIZE", func(c *Config) *int { return &c.BatchSize }, 1, envtext.MaxBatchSize,
+			fmt.Sprintf("a whole number of spans from 1 to %d", envtext.MaxBatchSize)),
+		durationSetting("BATCH_DELAY", func(c *Config) *time.Duration { return &c.BatchDelay }, envtext.MaxBatchDelay),
+		durationSetting("QUEUE_WAIT", func(c *Config) *time.Duration { return &c.QueueWait }, mostTime),
 		boolSetting("BLOCK_ON_FULL_QUEUE", func(c *Config) *bool { return &c.BlockOnFullQueue }),
 	}
 }
@@ -110,15 +112,7 @@ func insecureSetting() setting {
 	}
 }
 
-func parseBool(text string) (bool, error) {
-	switch strings.ToLower(text) {
-	case "1", "true", "yes", "on":
-		return true, nil
-	case "0", "false", "no", "off":
-		return false, nil
-	}
-	return false, errors.New("want one of 1, true, yes, on, 0, false, no, off, in any case")
-}
+func parseBool(text string) (bool, error) { return envtext.Bool(text) }
 
 func stringSetting(key string, field func(*Config) *string) setting {
 	return setting{key: key,
@@ -222,10 +216,10 @@ func rateSetting(key string, field func(*Config) *float64) setting {
 	}
 }
 
-func durationSetting(key string, field func(*Config) *time.Duration) setting {
+func durationSetting(key string, field func(*Config) *time.Duration, most time.Duration) setting {
 	return setting{key: key,
 		parse: func(c *Config, text string) error {
-			v, err := parseDuration(text)
+			v, err := parseDuration(text, most)
 			if err == nil {
 				*field(c) = v
 			}
@@ -235,16 +229,18 @@ func durationSetting(key string, field func(*Config) *time.Duration) setting {
 	}
 }
 
+// mostTime bounds the times that have no bound of their own.
+const mostTime = 24 * time.Hour
+
 // parseDuration takes a Go duration, or a whole number of milliseconds as in
 // the OTEL_* variables. Zero means the default.
-func parseDuration(text string) (time.Duration, error) {
-	const most = 24 * time.Hour
+func parseDuration(text string, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if ms, msErr := strconv.ParseInt(text, 10, 32); msErr == nil {
 		d, err = time.Duration(ms)*time.Millisecond, nil
 	}
 	if err != nil || d < 0 || d > most {
-		return 0, errors.New(`want a time up to 24h such as "500ms" or "5s", or a whole number of milliseconds`)
+		return 0, fmt.Errorf(`want a time up to %gh such as "500ms" or "5s", or a whole number of milliseconds`, most.Hours())
 	}
 	return d, nil
 }

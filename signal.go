@@ -17,14 +17,17 @@ import (
 // the handler away again; call it, or defer it, before a normal Shutdown.
 //
 // It is for programs that do not handle these signals themselves: in one that
-// does, call Shutdown from that code, or use [Main]. With a nil handle nothing
-// is installed.
+// does, call Shutdown from that code, or use [Main]. Signals that were ignored
+// when the process started stay ignored. With a nil handle nothing is installed.
 func ShutdownOnSignal(h *TelemetryHandle, sigs ...os.Signal) (stop func()) {
 	if h == nil {
 		return func() {}
 	}
 	if len(sigs) == 0 {
 		sigs = stopSignals
+	}
+	if sigs = notIgnored(sigs); len(sigs) == 0 {
+		return func() {} // without a signal Notify would take all of them
 	}
 	received := make(chan os.Signal, 1)
 	done := make(chan struct{})

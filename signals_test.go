@@ -39,6 +39,7 @@ func TestThreeSignalsOfOneRun(t *testing.T) {
 		s.Reset()
 		cfg := DefaultConfig()
 		cfg.Enabled, cfg.LogsEnabled, cfg.Protocol, cfg.Endpoint, cfg.RunID = true, true, protocol, url, "run"
+		cfg.ShutdownTimeout = 30 * time.Second
 		// Another product's settings have no part in it.
 		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 		t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=theirs")
@@ -71,11 +72,11 @@ func TestThreeSignalsOfOneRun(t *testing.T) {
 			}
 		}
 		require.EqualValues(t, 42, values["tokens"])
-		require.EqualValues(t, 1, values[healthStarted])
-		require.EqualValues(t, 1, values[healthExported], "metrics are read after the spans went out")
-		require.EqualValues(t, 0, values[healthLive])
-		require.Contains(t, values, healthDuration)
-		require.EqualValues(t, 3, values[healthGroups], "those that were on when the shutdown began")
+		require.EqualValues(t, 1, values["otel.sdk.span.started"])
+		require.EqualValues(t, 1, values["otel.sdk.exporter.span.exported"], "metrics are read after the spans went out")
+		require.EqualValues(t, 0, values["otel.sdk.span.live"])
+		require.Contains(t, values, "otel.sdk.exporter.operation.duration")
+		require.EqualValues(t, 3, values["nemo.lens.span_groups.enabled"], "those that were on when the shutdown began")
 		for _, r := range s.Requests() {
 			require.Equal(t, []string{"ours"}, r.Header.Values("x-tenant"))
 			require.Empty(t, r.Header.Values("api-key"))
@@ -114,6 +115,7 @@ func TestMetricReaderAndGlobals(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.LogsEnabled, cfg.RuntimeMetrics = true, true, true
+	t.Setenv("OTEL_LOGS_EXPORTER", "none") // or logs would be off
 	h, err := SetupTelemetry(context.Background(), cfg, discard(), WithSpanExporter(tracetest.NewInMemoryExporter()), WithMetricReader(reader))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) })
@@ -129,7 +131,7 @@ func TestMetricReaderAndGlobals(t *testing.T) {
 			names[m.Name] = true
 		}
 	}
-	require.True(t, names[healthLive] && names[healthGroups], names)
+	require.True(t, names["otel.sdk.span.live"] && names["nemo.lens.span_groups.enabled"], names)
 	require.True(t, names["go.goroutine.count"], names)
 	// Nobody has named a place for metrics, so no collector is called.
 	require.NoError(t, h.Shutdown(context.Background()))
@@ -219,7 +221,7 @@ func TestOneLineSaysWhatASetupDid(t *testing.T) {
 		{"telemetry is off\" why=\"ENABLED is false\"", DefaultConfig(), 0, ""},
 		{"telemetry is off\" why=\"OTEL_SDK_DISABLED is true\"", jobConfig("all_ranks", 1), 0, "true"},
 		{"this process exports nothing\" strategy=single_rank", jobConfig("single_rank", 1), 0, ""},
-		{"telemetry is on\" exporter=none", jobConfig("single_rank", 1), 1, ""},
+		{"telemetry is on\" traces=none metrics=none logs=off", jobConfig("single_rank", 1), 1, ""},
 	} {
 		t.Setenv("OTEL_SDK_DISABLED", c.env)
 		c.cfg.Exporter = exporterNone

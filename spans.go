@@ -4,7 +4,6 @@ package lens
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"go.opentelemetry.io/otel"
@@ -20,17 +20,19 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/nemo-lens/lens/internal/errtype"
+	"github.com/nemo-lens/lens/internal/globals"
+	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/record"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and
 // Tracer use the first, the other primitives the second.
 const (
-	scopeLens    = "nemo.lens"
-	scopeHelpers = "nemo.lens.helpers"
+	scopeLens    = pipeline.Scope
+	scopeHelpers = pipeline.HelpersScope
 )
-
-// off is what a switched-off site gets: it records nothing.
-var off trace.Span = noop.Span{}
 
 // ManagedSpan starts a span when its group is on. It returns a context that
 // carries the span, and the span, to be ended with [End]. When the group is
@@ -38,14 +40,11 @@ var off trace.Span = noop.Span{}
 // nothing, and does not look at attrs. A nil ctx counts as the background.
 //
 // Text attributes under one of [DefaultRedactKeys] become "[REDACTED]".
-// Attributes are set after the start, so samplers do not see them; use
-// [ManagedSpanWith] for those that a sampler needs.
 func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
-	// The copy keeps the caller's slice on the caller's stack.
-	return startSpan(ctx, scopeHelpers, group, name, privateCopy(attrs))
+	return startSpan(ctx, scopeHelpers, group, name, attrs)
 }
 
 // ManagedSpanWith is [ManagedSpan] with any options of a span start, for
@@ -53,14 +52,14 @@ func ManagedSpan(ctx context.Context, group SpanGroup, name string, attrs ...att
 // links, are redacted, too.
 func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !IsSpanGroupEnabled(group) {
-		return ctx, off
+		return ctx, noop.Span{}
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
 	if cfg := trace.NewSpanStartConfig(private...); slices.ContainsFunc(cfg.Attributes(), secret) || slices.ContainsFunc(cfg.Links(), secretLink) {
 		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
 	}
-	return startSpan(ctx, scopeHelpers, group, name, nil, private...)
+	return startSpanWith(ctx, scopeHelpers, group, name, private...)
 }
 
 // rebuilt returns options that give cfg with other attributes.
@@ -83,7 +82,7 @@ func secretLink(l trace.Link) bool { return slices.ContainsFunc(l.Attributes, se
 
 // SpanCM starts a span whatever groups are on; end it with [End].
 func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
-	return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs))
+	return startSpan(ctx, scopeHelpers, "", name, attrs)
 }
 
 // LinkedSpan starts a span, whatever groups are on, that has a link to remote:
@@ -92,18 +91,10 @@ func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (cont
 // there is no link. End it with [End].
 func LinkedSpan(ctx context.Context, name string, remote trace.SpanContext, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	if !remote.IsValid() {
-		return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs))
+		return startSpan(ctx, scopeHelpers, "", name, attrs)
 	}
-	return startSpan(ctx, scopeHelpers, "", name, privateCopy(attrs), trace.WithLinks(trace.Link{SpanContext: remote}))
-}
-
-// Detach returns a context for work that outlives its caller: it keeps the
-// values of ctx, and with them the trace, but neither deadline nor cancellation.
-func Detach(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return context.WithoutCancel(ctx)
+	return startSpanWith(ctx, scopeHelpers, "", name,
+		trace.WithLinks(trace.Link{SpanContext: remote}), trace.WithAttributes(privateCopy(attrs)...))
 }
 
 // TraceFn wraps fn so that every call has a span when the group is on at the
@@ -131,20 +122,36 @@ func TraceErrFn(group SpanGroup, name string, fn func(context.Context) error) fu
 	}
 }
 
-func startSpan(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+// startSpan leaves attrs on the caller's stack: the recorder copies them, and so
+// does who else is given them.
+func startSpan(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue) (context.Context, trace.Span) {
+	if slices.ContainsFunc(attrs, secret) {
+		attrs = privateCopy(attrs)
+	}
+	if p := active.Load(); p != nil && p.Traces != nil && ctx != nil && !tracersInContext.Load() {
+		return p.Traces.Own(scope).StartSpan(ctx, string(group), name, trace.SpanKindUnspecified, attrs)
+	}
+	return startSpanWith(ctx, scope, group, name, trace.WithAttributes(slices.Clone(attrs)...))
+}
+
+func startSpanWith(ctx context.Context, scope string, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if ctx == nil {
 		ctx = context.Background()
 		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
 	}
-	p := active.Load()
-	ctx, span := tracerFor(ctx, p, scope).Start(ctx, name, opts...)
-	if len(attrs) > 0 {
-		span.SetAttributes(attrs...)
+	if tracersInContext.Load() {
+		if t, ok := ctx.Value(tracerKey{}).(trace.Tracer); ok {
+			return t.Start(ctx, name, opts...)
+		}
 	}
-	if p != nil && p.Pipeline != nil && group != "" {
-		p.Open.SetGroup(span.SpanContext().SpanID(), string(group))
+	switch p := active.Load(); {
+	case p == nil:
+		return ambientTracer(scope).Start(ctx, name, opts...)
+	case p.Traces == nil: // metrics or logs only
+		return noop.NewTracerProvider().Tracer(scope).Start(ctx, name, opts...)
+	default:
+		return p.Traces.Own(scope).StartGroup(ctx, string(group), name, opts...)
 	}
-	return ctx, span
 }
 
 type tracerKey struct{}
@@ -170,20 +177,10 @@ func WithTracer(ctx context.Context, t trace.Tracer) context.Context {
 // program's own logger is asked, because without a set-up there is no other.
 var hinted atomic.Bool
 
-func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
-	if tracersInContext.Load() {
-		if t, ok := ctx.Value(tracerKey{}).(trace.Tracer); ok {
-			return t
-		}
-	}
-	if p != nil {
-		if scope == scopeLens {
-			return p.lens
-		}
-		return p.helpers
-	}
-	// Never set up, or shut down: what the program installed, if anything.
-	if !hinted.Load() && hinted.CompareAndSwap(false, true) && isDefault(otel.GetTracerProvider()) {
+// ambientTracer is for a process that was never set up, or was shut down: what the
+// application installed, if anything.
+func ambientTracer(scope string) trace.Tracer {
+	if !hinted.Load() && hinted.CompareAndSwap(false, true) && globals.IsDefault(otel.GetTracerProvider()) {
 		slog.Debug("lens: spans are started and telemetry is not set up, so they are not recorded; call lens.SetupTelemetry first")
 	}
 	return otel.GetTracerProvider().Tracer(scope)
@@ -193,13 +190,19 @@ func tracerFor(ctx context.Context, p *pipeline, scope string) trace.Tracer {
 // nil span and a nil err are allowed; ending twice ends once.
 //
 // A non-nil *err is recorded as an exception event and sets the status to
-// Error, except for context.Canceled, wrapped or not, which only ends the span;
-// of joined errors all have to be that. A panic is recorded once, with its
+// Error, except for a cancellation, which only ends the span: context.Canceled
+// a gRPC status with the code Canceled, and the cause with which the context
+// of the start was cancelled, wrapped or not; of joined errors all have to be that.
+// The exception's type is that of the first error in the chain that does more
+// than to add text. A panic is recorded once, with its
 // stack, by the innermost span that it passes; every span that it passes ends
 // with the status Error, and the same value goes on panicking. runtime.Goexit
 // ends the span. A status that is already Ok stays in every case, as the SDK
 // has it.
 func End(span trace.Span, err *error) {
+	if _, isOff := span.(noop.Span); isOff {
+		return // the most frequent case, without a call
+	}
 	if span == nil || !span.IsRecording() {
 		if span != nil {
 			span.End()
@@ -209,45 +212,38 @@ func End(span trace.Span, err *error) {
 	if r := recover(); r != nil {
 		text := panicText(r)
 		if !alreadyRecorded(r) {
-			span.AddEvent("exception", trace.WithAttributes(
-				attribute.String("exception.type", reflect.TypeOf(r).String()),
+			addException(span, attribute.String("exception.type", reflect.TypeOf(r).String()),
 				attribute.String("exception.message", text),
-				attribute.String("exception.stacktrace", string(debug.Stack()))))
+				attribute.String("exception.stacktrace", string(debug.Stack())))
 		}
 		span.SetStatus(codes.Error, text)
 		span.End()
 		panic(r)
 	}
-	if err != nil && *err != nil && !isCanceled(*err) {
+	if err != nil && *err != nil && !canceled(span, *err) {
 		text := panicText(*err)
-		span.AddEvent("exception", trace.WithAttributes(
-			attribute.String("exception.type", reflect.TypeOf(*err).String()),
-			attribute.String("exception.message", text)))
+		addException(span, attribute.String("exception.type", errtype.Of(*err)),
+			attribute.String("exception.message", text))
 		span.SetStatus(codes.Error, text)
 	}
 	span.End()
 }
 
-// isCanceled reports whether an error says no more than that its context was
-// cancelled: of joined errors all have to. It bears errors whose own methods
-// panic, as those of a typed nil do.
-func isCanceled(err error) (yes bool) {
-	defer func() {
-		if recover() != nil {
-			yes = false
-		}
-	}()
-	if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(context.Canceled) {
-		return true
+// canceled reports whether err is a cancellation, also by a cause of the
+// application's own of the context in which the span was started.
+func canceled(span trace.Span, err error) bool {
+	if ours, ok := span.(*record.Span); ok {
+		return errtype.CanceledIn(ours.Context(), err)
 	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		return isCanceled(e.Unwrap())
-	case interface{ Unwrap() []error }:
-		joined := e.Unwrap()
-		return len(joined) > 0 && !slices.ContainsFunc(joined, func(err error) bool { return !isCanceled(err) })
+	return errtype.Canceled(err)
+}
+
+func addException(span trace.Span, attrs ...attribute.KeyValue) {
+	if ours, ok := span.(*record.Span); ok {
+		ours.AddEventAt("exception", time.Time{}, attrs)
+		return
 	}
-	return errors.Is(err, context.Canceled)
+	span.AddEvent("exception", trace.WithAttributes(attrs...))
 }
 
 // panicText is the text of any value, also of one whose own method panics.

@@ -1,6 +1,11 @@
-//go:build !lens_noop
-
 package lens
+
+import (
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+)
 
 // Stats says what became of the spans, metrics and logs of a set-up. It counts
 // the spans that are sampled. At every moment
@@ -20,29 +25,14 @@ type Stats struct {
 // were lost, and that are on their way.
 type SignalStats struct{ Exported, Lost, Queued uint64 }
 
-// Stats returns the numbers at this moment.
-func (h *TelemetryHandle) Stats() (s Stats) {
-	if !h.IsExporting() {
-		return s
-	}
-	p := h.pipeline
-	if p.Pipeline != nil {
-		// One snapshot of the queue; what started is read after it, so that a
-		// span never ends before it starts.
-		c := p.Counts()
-		s.Ended, s.Exported, s.Dropped, s.Failed, s.Queued = c.Ended, c.Exported, c.Dropped, c.Failed, c.Queued
-		if !p.HasQueue() {
-			s.Ended = p.Open.Ended()
-		}
-		s.Open, s.Started = uint64(p.Open.Len()), p.Open.Started()
-	}
-	if p.metrics != nil {
-		m := p.metrics.Stats()
-		s.Metrics = SignalStats{Exported: m.Points, Lost: m.LostPoints}
-	}
-	if p.logs != nil {
-		l := p.logs.Stats()
-		s.Logs = SignalStats{Exported: l.Exported, Lost: l.Dropped + l.Failed, Queued: l.Queued}
-	}
-	return s
+// OpenSpan is a span that has started and not ended: what the process is doing
+// at this moment, or where it hangs.
+type OpenSpan struct {
+	Name         string
+	Group        SpanGroup // "" when it was started without one
+	Start        time.Time
+	Attributes   []attribute.KeyValue // those set so far
+	TraceID      trace.TraceID
+	SpanID       trace.SpanID
+	ParentSpanID trace.SpanID // invalid for a root span
 }

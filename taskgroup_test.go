@@ -14,7 +14,7 @@ import (
 )
 
 func TestTaskGroupGivesEachGoroutineAChildSpan(t *testing.T) {
-	rec, _ := record(t, "job,step")
+	rec, _ := recordSpans(t, "job,step")
 	ctx, parent := ManagedSpan(context.Background(), Job, "parent")
 	tasks, _ := NewTaskGroup(ctx, Step)
 	tasks.SetLimit(3)
@@ -41,7 +41,7 @@ func TestTaskGroupGivesEachGoroutineAChildSpan(t *testing.T) {
 }
 
 func TestTaskGroupStopsAtTheFirstError(t *testing.T) {
-	rec, _ := record(t, "step")
+	rec, _ := recordSpans(t, "step")
 	broken := errors.New("broken shard")
 	tasks, ctx := NewTaskGroup(context.Background(), Step)
 	tasks.Go("waits", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
@@ -54,7 +54,7 @@ func TestTaskGroupStopsAtTheFirstError(t *testing.T) {
 }
 
 func TestTaskGroupHandsPanicsToTheWaiter(t *testing.T) {
-	rec, _ := record(t, "step")
+	rec, _ := recordSpans(t, "step")
 	tasks, _ := NewTaskGroup(context.Background(), Step)
 	tasks.Go("waits", func(ctx context.Context) error { <-ctx.Done(); return nil })
 	value := &struct{ n int }{7}
@@ -71,7 +71,7 @@ func TestTaskGroupHandsPanicsToTheWaiter(t *testing.T) {
 }
 
 func TestTaskGroupDoesNotTakeGoexitForSuccess(t *testing.T) {
-	record(t, "step")
+	recordSpans(t, "step")
 	tasks, _ := NewTaskGroup(context.Background(), Step)
 	tasks.Go("waits", func(ctx context.Context) error { <-ctx.Done(); return nil })
 	tasks.Go("exits", func(context.Context) error { runtime.Goexit(); return nil })
@@ -79,7 +79,7 @@ func TestTaskGroupDoesNotTakeGoexitForSuccess(t *testing.T) {
 }
 
 func TestTaskGroupWithTheGroupOff(t *testing.T) {
-	rec, _ := record(t, "job")
+	rec, _ := recordSpans(t, "job")
 	tasks, _ := NewTaskGroup(context.Background(), Step)
 	ran := false
 	tasks.Go("shard", func(context.Context) error { ran = true; return nil })

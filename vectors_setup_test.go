@@ -35,7 +35,7 @@ func TestVectorsAttributeFilter(t *testing.T) {
 	}
 	vectors(t, "attribute_filter_v020", &suite)
 	require.NotEmpty(t, suite.Cases)
-	rec, h := record(t, "job")
+	rec, h := recordSpans(t, "job")
 	for i, c := range suite.Cases {
 		_, span := h.Tracer().Start(context.Background(), "x")
 		var keys []string
@@ -83,7 +83,7 @@ func TestVectorsSpanOutcomes(t *testing.T) {
 	require.NotEmpty(t, suite.Cases)
 	for _, c := range suite.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			rec, _ := record(t, "job")
+			rec, _ := recordSpans(t, "job")
 			message := "boom"
 			if strings.Contains(c.Name, "empty message") {
 				message = ""
@@ -422,7 +422,7 @@ func TestVectorsSetupFlow(t *testing.T) {
 				case "initialized":
 					require.Equal(t, want, Current() == h)
 				case "tracer_provider":
-					require.Equal(t, want == "sdk", otel.GetTracerProvider() == theSwitch)
+					require.Equal(t, want == "sdk", otel.GetTracerProvider() == globalTracers)
 				case "job_enabled":
 					require.Equal(t, want, IsSpanGroupEnabled(Job))
 				case "step_enabled":
@@ -436,7 +436,7 @@ func TestVectorsSetupFlow(t *testing.T) {
 				case "second", "disabled_second", "reinit": // above, in this order
 				case "sampler":
 					// The SDKs spell TraceID differently.
-					require.Contains(t, strings.ToLower(h.pipeline.Sampler.Description()), strings.ToLower(want.(string)))
+					require.Contains(t, strings.ToLower(h.pipeline.Traces.Sampler().Description()), strings.ToLower(want.(string)))
 				default:
 					t.Fatalf("the expectation %q is not known", what)
 				}

@@ -117,6 +117,8 @@
 //
 // # Differences from the Python package
 //
+// docs/differences.md of the module lists all of them, with the reasons.
+//
 // What concerns virtual environments, forks, Uvicorn workers and FastAPI's
 // signatures has no counterpart. References such as ${oc.env:X} have to be
 // resolved before a block is decoded. A variable that is blank counts as not

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/felixge/httpsnoop"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/served"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -124,37 +124,19 @@ func (e *endpoint) trace(w http.ResponseWriter, r *http.Request) {
 	began := time.Now()
 	ctx, span := e.start(inner.Context())
 	defer lens.End(span, nil)
-	status, returned := 0, false
+	answer, returned := served.NewAnswer(r.Context()), false
 	defer func() {
+		if returned {
+			answer.Settle(w)
+		}
+		status := answer.Status()
 		if status >= http.StatusInternalServerError {
 			span.SetStatus(codes.Error, fmt.Sprintf("the handler answered %d", status))
 		}
 		e.finish(ctx, began, returned && status < http.StatusInternalServerError)
 	}()
-	serveInner(e.next, statusWriter(w, &status), r, inner.WithContext(ctx))
+	serveInner(e.next, answer.Track(w, w), r, inner.WithContext(ctx))
 	returned = true
-}
-
-// statusWriter notes the final status; it has the optional interfaces of w.
-func statusWriter(w http.ResponseWriter, status *int) http.ResponseWriter {
-	return httpsnoop.Wrap(w, httpsnoop.Hooks{
-		WriteHeader: func(next httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
-			return func(code int) {
-				if *status == 0 && (code >= 200 || code == http.StatusSwitchingProtocols) {
-					*status = code
-				}
-				next(code)
-			}
-		},
-		Write: func(next httpsnoop.WriteFunc) httpsnoop.WriteFunc {
-			return func(p []byte) (int, error) {
-				if *status == 0 {
-					*status = http.StatusOK
-				}
-				return next(p)
-			}
-		},
-	})
 }
 
 // TracedEndpointFunc is [TracedEndpoint] for a function, whose error, returned

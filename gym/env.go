@@ -1,8 +1,6 @@
 package gym
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/nemo-lens/lens/internal/envtext"
+	"github.com/nemo-lens/lens/internal/identity"
 )
 
 // ConfigureTelemetryEnv writes cfg into this process's environment, from where
@@ -29,9 +30,12 @@ import (
 //   - A field with a NEMO_LENS_ variable that is set is not written, because the
 //     NEMO_GYM_OTEL_ copy would win over what the user has set. One warning
 //     says so when the block asked for something else.
-//   - Standard OTEL_ variables are written only for fields that have a value.
+//   - Standard OTEL_ variables are written only for fields that have a value,
+//     and OTEL_SERVICE_NAME for its default only where
+//     OTEL_RESOURCE_ATTRIBUTES names no service.
 //   - The id of the run is NEMO_GYM_OTEL_RUN_ID, else NEMO_LENS_RUN_ID, else
-//     SLURM_JOB_ID, else 12 random hex digits.
+//     nemo.run.id in OTEL_RESOURCE_ATTRIBUTES, else SLURM_JOB_ID, else
+//     TORCHELASTIC_RUN_ID, else 12 random hex digits.
 //
 // When the user has exported NEMO_GYM_OTEL_ENABLED=0 telemetry stays off and
 // the id is "", though the other variables are written. Intervals that are not
@@ -80,7 +84,7 @@ func TelemetryEnv(cfg *TelemetryConfig, environ []string) (env []string, runID s
 
 type (
 	envVar  struct{ name, value string }
-	lookup  = func(name string) (string, bool)
+	lookup  = envtext.Lookup
 	warning struct{ field, value, variable, text string }
 )
 
@@ -122,6 +126,7 @@ func envAdditions(cfg *TelemetryConfig, env lookup, warn func(warning)) (additio
 		seconds, isSeconds := f.value.(*float64)
 		switch {
 		case f.env == enabledKey, text == "", isSeconds && !positive(*seconds):
+		case f.standard == serviceEnv && !cfg.explicit(f) && operatorNamed(env):
 		case f.standard != "":
 			add(f.standard, text)
 		case f.env == "":
@@ -140,28 +145,24 @@ func envAdditions(cfg *TelemetryConfig, env lookup, warn func(warning)) (additio
 	if runID = firstOf(now, envGym+runIDKey, envLens+runIDKey); runID != "" {
 		return additions, runID
 	}
-	if runID = firstOf(now, "SLURM_JOB_ID"); runID == "" {
-		runID = newRunID()
-	}
+	runID, _ = identity.RunID("", now)
+	runID = envtext.Clean(runID)
 	add(envGym+runIDKey, runID)
 	return additions, runID
 }
 
-// newRunID returns 12 random lower-case hex digits.
-func newRunID() string {
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b[:])
+// operatorNamed reports whether the environment names the service, so that the
+// default of the block would only hide it.
+func operatorNamed(env lookup) bool {
+	name, _ := identity.ServiceName(env)
+	return name != ""
 }
 
-// firstOf returns the first of the variables that is not blank, trimmed.
+// firstOf returns the first of the variables that is not blank, without the
+// blanks and quotes around it.
 func firstOf(env lookup, names ...string) string {
-	for _, name := range names {
-		if v, _ := env(name); !blank(v) {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
+	text, _ := envtext.First(env, names...)
+	return text
 }
 
 // warned holds the warnings that were given, because the environment is

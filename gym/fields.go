@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // The prefixes of the variables, in the form that lens.FromEnv takes.
@@ -163,37 +165,24 @@ func number(rv reflect.Value) (float64, error) {
 // parseNumber takes decimal numbers only; ParseFloat also knows hexadecimal
 // and underscores.
 func parseNumber(text string) (float64, error) {
-	text = strings.TrimSpace(text)
+	text = envtext.Clean(text)
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.ContainsAny(text, "xX_") {
-		return 0, fmt.Errorf("%q: want a number", shorten(text))
+		return 0, fmt.Errorf("%s: want a number", envtext.Quote(text))
 	}
 	return n, nil
 }
 
 func parseBool(text string) (bool, error) {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "1", "true", "yes", "on":
-		return true, nil
-	case "0", "false", "no", "off":
-		return false, nil
+	b, err := envtext.Bool(envtext.Clean(text))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", envtext.Quote(text), err)
 	}
-	return false, fmt.Errorf("%q: want one of 1, true, yes, on, 0, false, no, off, in any case", shorten(text))
+	return b, err
 }
 
 // truthy is the cheap reader of a switch: what is not clearly on is off.
 func truthy(text string) bool {
 	on, err := parseBool(text)
 	return on && err == nil
-}
-
-func blank(text string) bool { return strings.TrimSpace(text) == "" }
-
-// shorten keeps an error readable when a variable holds a whole file.
-func shorten(text string) string {
-	const most = 80
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "..."
 }

@@ -138,7 +138,7 @@ func TestHTTP61TwoServers(t *testing.T) {
 	res, err := caller.Client().Get(caller.URL + "/ng-rollout/7-2/caller")
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, rec.Ended(), 3) }, 10*time.Second, time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Len(c, rec.Ended(), 3) }, 30*time.Second, time.Millisecond)
 
 	outer, client, inner := rec.One("GET /caller"), rec.One("HTTP GET"), rec.One("GET /callee/{id}")
 	assert.False(t, outer.Parent().IsValid())

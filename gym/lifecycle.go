@@ -97,7 +97,8 @@ var telemetryState struct {
 // It never fails loudly. A variable that cannot be read, or a set-up that
 // fails, is logged, and telemetry is off.
 //
-// The process is named after its server, "<OTEL_SERVICE_NAME>/<server>", unless
+// The process is named after its server, "<service>/<server>" with the name from
+// OTEL_SERVICE_NAME or OTEL_RESOURCE_ATTRIBUTES, unless
 // NEMO_GYM_OTEL_SERVICE_NAME_PER_SERVER is off; the plain name is in
 // nemo.gym.service_group. Each server process exports for itself, as rank 0 of
 // 1, whatever export strategy the rest of the job has.
@@ -201,7 +202,7 @@ func initialize(o *initOptions) (t *telemetry) {
 // lensConfig reads the configuration of lens.
 func lensConfig() (lens.Config, error) {
 	cfg, err := lens.FromEnv(envPrefix, envFallback, lens.DefaultRegistry)
-	if firstOf(os.LookupEnv, serviceEnv) == "" {
+	if !operatorNamed(os.LookupEnv) {
 		cfg.ServiceName = defaultServiceName
 	}
 	return cfg, err

@@ -78,7 +78,7 @@ const metricCases = `
 72: logical and physical:                           sampler.TestHostCPUs
 72: through the flags:                              gym.TestMetrics72And74AtSpans
 73: rows:                                           sampler.TestParseDevices
-73: selector:                                       sampler.TestSelect
+73: selector:                                       sampler.TestFieldC9Select
 73: only the selected:                              sampler.TestOnlySelectedDevicesAreRecorded
 73: missing program is sticky:                      sampler.TestMissingProgramIsStickyAfterOneCall
 73: exit and timeout are not:                       sampler.TestOtherFailuresAreTriedAgain

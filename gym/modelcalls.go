@@ -2,7 +2,6 @@ package gym
 
 import (
 	"context"
-	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -14,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/errtype"
+	"github.com/nemo-lens/lens/internal/served"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -87,6 +88,7 @@ type ModelCallRecorder struct {
 	mu      sync.Mutex
 	ended   bool
 	first   time.Duration // 0: no piece of a streamed answer yet
+	told    bool          // by the handler, which knows better than streamed
 	tokens  [3]tokenCount
 	outcome ModelOutcome
 }
@@ -141,16 +143,23 @@ func ModelCallFrom(ctx context.Context) *ModelCallRecorder {
 }
 
 // FirstToken says that the first piece of a streamed answer has come. Only the
-// first call counts.
+// first call counts, in place of what [TracedModelCall] has seen.
 func (c *ModelCallRecorder) FirstToken() {
-	if c == nil {
-		return
+	if c != nil {
+		c.firstToken(true)
 	}
+}
+
+// streamed is FirstToken as far as it can be seen from outside.
+func (c *ModelCallRecorder) streamed() { c.firstToken(false) }
+
+func (c *ModelCallRecorder) firstToken(told bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.first == 0 && !c.ended {
-		c.first = max(time.Since(c.began), 1)
+	if c.ended || c.told || !told && c.first > 0 {
+		return
 	}
+	c.first, c.told = max(time.Since(c.began), 1), told
 }
 
 // Tokens says how many tokens the model reports. The last call for a type
@@ -218,7 +227,7 @@ func outcomeOf(err error) ModelOutcome {
 		return ModelOK
 	case isTimeout(err):
 		return ModelTimeout
-	case errors.Is(err, context.Canceled):
+	case errtype.Canceled(err):
 		return ModelCanceled
 	}
 	return ModelError
@@ -277,7 +286,7 @@ func (c *ModelCallRecorder) with(more ...attribute.KeyValue) metric.MeasurementO
 // While metrics are exported as well, every request is in
 // gym.model_call.duration_ms, with the outcome that its status stands for, and
 // an answer of server-sent events is in gym.model_call.ttft_ms, as of its first
-// byte. Tokens and finish reasons are the handler's to tell, see
+// line of data or of the handler's own [ModelCallRecorder.FirstToken]. Tokens and finish reasons are the handler's to tell, see
 // [ModelCallFrom].
 func TracedModelCall(spanName string, h http.Handler) http.Handler {
 	return TracedEndpoint(ModelCall, spanName, &modelEndpoint{next: h, dialect: dialectOf(spanName)})
@@ -310,40 +319,55 @@ func (e *modelEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *modelEndpoint) measure(c *ModelCallRecorder, w http.ResponseWriter, r *http.Request) {
-	status, returned := 0, false
+	answer, returned := served.NewAnswer(r.Context()), false
 	defer func() {
-		gone := r.Context().Err()
+		if returned {
+			answer.Settle(w)
+		}
+		gone, status := r.Context().Err(), answer.Status()
 		switch {
 		case gone != nil && (!returned || status == 0):
 			c.end(outcomeOf(gone))
 		case !returned:
 			c.end(ModelError)
+		case answer.Unsent():
+			c.end(ModelCanceled)
 		default:
 			c.end(ModelOutcomeOfStatus(status))
 		}
 	}()
 	inner := r.WithContext(context.WithValue(r.Context(), modelCallKey{}, c))
-	serveInner(e.next, streamWriter(statusWriter(w, &status), c), r, inner)
+	serveInner(e.next, streamWriter(answer.Track(w, w), c), r, inner)
 	returned = true
 }
 
-// streamWriter notes the first byte of an answer of server-sent events. It has
+// streamWriter notes the first event of an answer of server-sent events. It has
 // the optional interfaces of w.
 func streamWriter(w http.ResponseWriter, c *ModelCallRecorder) http.ResponseWriter {
+	var events firstData
 	seen := false
-	written := func(n int) {
-		if n > 0 && !seen {
+	written := func(p []byte) {
+		if !seen && len(p) > 0 {
+			seen = !isEventStream(w.Header())
+		}
+		if !seen && events.in(p) {
 			seen = true
-			if isEventStream(w.Header()) {
-				c.FirstToken()
-			}
+			c.streamed()
 		}
 	}
 	return httpsnoop.Wrap(w, httpsnoop.Hooks{
 		Write: func(next httpsnoop.WriteFunc) httpsnoop.WriteFunc {
 			return func(p []byte) (int, error) {
-				written(len(p))
+				written(p)
 				return next(p)
+			}
+		},
+		WriteString: func(next httpsnoop.WriteStringFunc) httpsnoop.WriteStringFunc {
+			return func(text string) (int, error) {
+				if !seen {
+					written([]byte(text))
+				}
+				return next(text)
 			}
 		},
 		ReadFrom: func(next httpsnoop.ReadFromFunc) httpsnoop.ReadFromFunc {
@@ -357,14 +381,41 @@ func streamWriter(w http.ResponseWriter, c *ModelCallRecorder) http.ResponseWrit
 	})
 }
 
+// firstData finds the first line of data in a stream of events, which may come
+// in any pieces. Comments, which keep a connection alive, and the other fields
+// of an event are none.
+type firstData struct {
+	n     int  // how much of dataField the line begins with
+	other bool // the line is another one
+}
+
+const dataField = "data:"
+
+func (f *firstData) in(p []byte) bool {
+	for _, c := range p {
+		switch {
+		case c == '\n' || c == '\r':
+			f.n, f.other = 0, false
+		case f.other:
+		case c != dataField[f.n]:
+			f.other = true
+		default:
+			if f.n++; f.n == len(dataField) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 type notingReader struct {
 	io.Reader
-	note func(n int)
+	note func([]byte)
 }
 
 func (r notingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.note(n)
+	r.note(p[:n])
 	return n, err
 }
 

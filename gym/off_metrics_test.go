@@ -60,7 +60,7 @@ func TestMetricsOffAllocateNothing(t *testing.T) {
 			assert.Zero(t, testing.AllocsPerRun(100, f), "%s with %v", name, groups)
 		}
 	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "those of tests before may end")
+	noMoreGoroutines(t, goroutines)
 	var h http.Handler = inner
 	assert.Same(t, h, CountInFlight(h), "it is not even wrapped")
 	_, err = StartMemoryProfiler()

@@ -57,7 +57,7 @@ func TestOffAllocatesNothing(t *testing.T) {
 	} {
 		assert.Zero(t, testing.AllocsPerRun(100, f), name)
 	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "those of tests before may end")
+	noMoreGoroutines(t, goroutines)
 }
 
 type offTransport struct{}

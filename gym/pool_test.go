@@ -88,7 +88,7 @@ func TestMetrics69Pool(t *testing.T) {
 	go func() { results <- fetch(ctx, client, url) }()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		assert.Equal(c, map[string]float64{destination + "policy_model": 2}, connects(m, before))
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	leave <- struct{}{}
 	require.NoError(t, <-results)
 	<-inside

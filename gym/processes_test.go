@@ -203,7 +203,7 @@ func serveRole(role string) error {
 	fmt.Println(l.Addr())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	client.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := srv.Shutdown(ctx); err != nil {
 		return err

@@ -125,7 +125,7 @@ func failureOf(ctx context.Context, res *http.Response, err error) *string {
 	// At its Timeout an http.Client also cancels the request in a way of its own,
 	// and either can be seen first; the context has that deadline.
 	deadline, limited := ctx.Deadline()
-	if isTimeout(err) || limited && !time.Now().Before(deadline) {
+	if isTimeout(err) || isTimeout(context.Cause(ctx)) || limited && !time.Now().Before(deadline) {
 		return &timedOut
 	}
 	// net/http has no exported error for a kept connection that the server closed.

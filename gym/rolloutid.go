@@ -9,6 +9,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/felixge/httpsnoop"
+
+	"github.com/nemo-lens/lens/internal/envtext"
+	"github.com/nemo-lens/lens/internal/served"
 )
 
 type rolloutKey struct{}
@@ -81,8 +86,10 @@ func SplitRolloutPath(path string) (id, rest string, ok bool) {
 }
 
 // RolloutPath serves "/ng-rollout/<id>/..." as "/..." with the id in the
-// request's context, and everything else as it is. Put it outside the router.
-// It is routing, not telemetry: it works the same when telemetry is off.
+// request's context, and everything else as it is. A redirect to a path of the
+// same server, such as the router's own to the path with a slash at its end,
+// gets the prefix back. Put it outside the router. It is routing, not telemetry:
+// it works the same when telemetry is off.
 func RolloutPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, rest, ok := SplitRolloutPath(r.URL.Path)
@@ -101,14 +108,30 @@ func RolloutPath(next http.Handler) http.Handler {
 		url := *r.URL
 		url.Path, url.RawPath = rest, rawRest
 		inner.URL = &url
-		serveInner(next, w, r, inner)
+		serveInner(next, redirectsBelow(w, rolloutPathRoot+id), r, inner)
 	})
 }
 
-// serveInner serves a copy of the request and takes over what the router has
-// found out, so that a middleware further out can name its span after it.
+// redirectsBelow returns w with the prefix in front of the path that a redirect
+// names, unless it names another server or has the prefix of a rollout.
+func redirectsBelow(w http.ResponseWriter, prefix string) http.ResponseWriter {
+	return httpsnoop.Wrap(w, httpsnoop.Hooks{
+		WriteHeader: func(next httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
+			return func(code int) {
+				to := w.Header().Get("Location")
+				if code >= 300 && code < 400 && strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") &&
+					!strings.HasPrefix(to, rolloutPathRoot) {
+					w.Header().Set("Location", prefix+to)
+				}
+				next(code)
+			}
+		},
+	})
+}
+
+// serveInner serves a copy of the request and takes over what was left on it.
 func serveInner(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
-	defer func() { outer.Pattern = inner.Pattern }()
+	defer served.TakeOver(outer, inner)
 	next.ServeHTTP(w, inner)
 }
 
@@ -149,7 +172,7 @@ func RolloutIDFromBody(body []byte) (string, error) {
 		var id string
 		if err := json.Unmarshal(text, &id); err != nil || !ValidRolloutID(id) {
 			return "", fmt.Errorf("gym: _ng_rollout_id=%s: want a letter or digit, then letters, digits, '.', '-' and '_', at most %d bytes",
-				shorten(string(text)), maxRolloutID)
+				envtext.Shorten(string(text), 80), maxRolloutID)
 		}
 		return id, nil
 	}
@@ -164,7 +187,7 @@ func RolloutIDFromBody(body []byte) (string, error) {
 		}
 		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return "", fmt.Errorf("gym: %s=%s: want a whole number from 0", key, shorten(text))
+			return "", fmt.Errorf("gym: %s=%s: want a whole number from 0", key, envtext.Shorten(text, 80))
 		}
 		index[i] = n
 	}

@@ -168,8 +168,12 @@ func startGPU(run sampler.Runner) (*Running, error) {
 		return nil, ErrNotEnabled
 	}
 	return launch("the sampler of graphics processors", &t.shared.gpu, func() (background, error) {
+		var visible sampler.Selection
+		if text, isSet := os.LookupEnv("CUDA_VISIBLE_DEVICES"); isSet {
+			visible = sampler.Select(text)
+		}
 		g, err := sampler.NewGPU(t.meter, sampler.GPUConfig{
-			Run: run, Interval: seconds(cfg.GPUSampleIntervalS), Visible: os.Getenv("CUDA_VISIBLE_DEVICES"), Logger: slog.Default(),
+			Run: run, Interval: seconds(cfg.GPUSampleIntervalS), Visible: visible, Logger: slog.Default(),
 		})
 		if err != nil {
 			return nil, err

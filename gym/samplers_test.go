@@ -66,7 +66,7 @@ func TestNothingStartsWithoutTelemetry(t *testing.T) {
 		require.ErrorIs(t, err, want, name)
 		r.Stop()
 	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+	noMoreGoroutines(t, before)
 	assert.Contains(t, log.String(), "the memory profiler was not started", "what was asked for is said in the log")
 	assert.NotContains(t, log.String(), "observer", "what telemetry would have started is not")
 }
@@ -232,7 +232,7 @@ func TestObserverAndRequestsInFlight(t *testing.T) {
 	o, err := StartObserver()
 	require.NoError(t, err)
 	defer o.Stop()
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.NotEmpty(c, m.histogram("gym.event_loop.lag_ms")) }, 10*time.Second, time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.NotEmpty(c, m.histogram("gym.event_loop.lag_ms")) }, 30*time.Second, time.Millisecond)
 	assert.Contains(t, m.all(), "gym.event_loop.tasks")
 	assert.Contains(t, m.all(), "process.cpu.time")
 
@@ -266,7 +266,7 @@ func TestMetrics73GPU(t *testing.T) {
 		return []byte("0, GPU-a, 50, 1024, 4096\n1, GPU-b, 25, 2048, 4096\n"), nil
 	})
 	require.NoError(t, err)
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Greater(c, calls.Load(), int64(2)) }, 10*time.Second, time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Greater(c, calls.Load(), int64(2)) }, 30*time.Second, time.Millisecond)
 	r.Stop()
 	device := "nemo.gym.gpu.index=1,nemo.gym.gpu.uuid=GPU-b"
 	assert.Equal(t, map[string]float64{device: 25}, m.values("gym.process.gpu.utilization_percent"))
@@ -278,7 +278,7 @@ func TestMetrics73GPU(t *testing.T) {
 		return nil, &exec.Error{Name: "nvidia-smi", Err: exec.ErrNotFound}
 	})
 	require.NoError(t, err)
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.EqualValues(c, 1, calls.Load()) }, 10*time.Second, time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.EqualValues(c, 1, calls.Load()) }, 30*time.Second, time.Millisecond)
 	r.Stop()
 	assert.EqualValues(t, 1, calls.Load())
 	assert.Empty(t, m.values("gym.process.gpu.utilization_percent"), "the samples of the one before have gone")

@@ -2,7 +2,6 @@ package gym
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/errtype"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -159,7 +159,7 @@ func (s *SandboxTracker) Exec(ctx context.Context, run func(context.Context) (Sa
 			return // runtime.Goexit
 		}
 		if err != nil {
-			if !errors.Is(err, context.Canceled) {
+			if !errtype.CanceledIn(ctx, err) {
 				failed(span, err)
 			}
 		} else {
@@ -178,6 +178,9 @@ func (s *SandboxTracker) Exec(ctx context.Context, run func(context.Context) (Sa
 // failed records the type of an error or panic and nothing of its text.
 func failed(span trace.Span, v any) {
 	kind := fmt.Sprintf("%T", v)
+	if err, ok := v.(error); ok {
+		kind = errtype.Of(err)
+	}
 	span.AddEvent("exception", trace.WithAttributes(attribute.String("exception.type", kind)))
 	span.SetStatus(codes.Error, kind)
 }

@@ -5,8 +5,12 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // clearEnv hides what the machine's environment says about telemetry until the
@@ -44,4 +48,12 @@ func captureLog(t testing.TB, w io.Writer) {
 		log.SetOutput(out)
 		log.SetFlags(flags)
 	})
+}
+
+// noMoreGoroutines waits until there are no more goroutines than before: those of earlier
+// tests may still be ending.
+func noMoreGoroutines(t *testing.T, before int) {
+	t.Helper()
+	// The condition has a goroutine of its own.
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 30*time.Second, time.Millisecond)
 }

@@ -5,7 +5,6 @@ package lenshttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -19,17 +18,20 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens/internal/errtype"
+	"github.com/nemo-lens/lens/internal/httpbody"
 )
 
 // call is one request of a transport, from its start to the end of its span.
 type call struct {
-	config   *config
-	request  *http.Request // the caller's
-	sent     *http.Request // otelhttp's copy
-	bodyless bool
-	panics   panicRecorder // holds the span
-	ended    atomic.Bool
-	at       time.Time // of the response's head
+	config  *config
+	request *http.Request // the caller's
+	sent    *http.Request // otelhttp's copy
+	body    io.ReadCloser // the base's, whose optional interfaces otelhttp hides
+	panics  panicRecorder // holds the span
+	ended   atomic.Bool
+	at      time.Time // of the response's head
 }
 
 type callKey struct{}
@@ -75,9 +77,9 @@ func (c *call) end(err error, opts ...trace.SpanEndOption) {
 		return
 	}
 	span := c.panics.Span
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) &&
+	if err != nil && !errors.Is(err, io.EOF) && !errtype.Canceled(err) &&
 		!errors.Is(c.request.Context().Err(), context.Canceled) {
-		text := scrub(err.Error(), c.request.URL)
+		text := errorText(err, c.request.URL)
 		span.AddEvent("exception", trace.WithAttributes(
 			semconv.ExceptionType(errorType(err)), semconv.ExceptionMessage(text)))
 		span.SetAttributes(semconv.ErrorTypeKey.String(errorType(err)))
@@ -91,7 +93,7 @@ func errorType(err error) string {
 	for {
 		outer, ok := err.(*url.Error)
 		if !ok || outer.Err == nil {
-			return fmt.Sprintf("%T", err)
+			return errtype.Of(err)
 		}
 		err = outer.Err
 	}
@@ -104,10 +106,7 @@ func (c *call) watch(inner io.ReadCloser) io.ReadCloser {
 	// context ends, and at the latest when it is collected.
 	b.stop = context.AfterFunc(c.request.Context(), func() { c.end(c.request.Context().Err()) })
 	b.cleanup = runtime.AddCleanup(b, (*call).abandoned, c)
-	if w, ok := inner.(io.Writer); ok { // a connection that has switched protocols
-		return writableBody{b, w}
-	}
-	return b
+	return httpbody.Like(inner, b)
 }
 
 func (c *call) abandoned() {
@@ -139,11 +138,6 @@ func (b *body) end(err error) {
 	b.stop()
 	b.cleanup.Stop()
 	b.call.end(err)
-}
-
-type writableBody struct {
-	*body
-	io.Writer
 }
 
 type clientTracer struct{ trace.Tracer }

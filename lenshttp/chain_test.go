@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -17,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/w3c"
+	"github.com/nemo-lens/lens/internal/w3c/propagator"
 	"github.com/nemo-lens/lens/lenshttp"
 	"github.com/nemo-lens/lens/lenstest"
 )
@@ -103,7 +104,7 @@ func TestTwoServersOneTrace(t *testing.T) {
 func TestGlobalPropagatorIsUsed(t *testing.T) {
 	otel.SetTextMapPropagator(marker{})
 	// OpenTelemetry's first one would go on handing over to the marker.
-	t.Cleanup(func() { otel.SetTextMapPropagator(w3c.Propagator) })
+	t.Cleanup(func() { otel.SetTextMapPropagator(propagator.W3C) })
 	lenstest.Start(t, client)
 	sent := http.Header{}
 	rt := lenshttp.NewTransport(roundTripFunc(func(r *http.Request) (*http.Response, error) {
@@ -134,7 +135,7 @@ func TestMetrics(t *testing.T) {
 		return collect()["http.server.active_requests"].Data.(metricdata.Sum[int64]).DataPoints[0].Value
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /items/{id}", func(http.ResponseWriter, *http.Request) { require.EqualValues(t, 1, active()) })
+	mux.HandleFunc("GET /items/{id}", func(http.ResponseWriter, *http.Request) { assert.EqualValues(t, 1, active()) })
 	mux.HandleFunc("GET /fail", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	srv, stop := start(t, lenshttp.NewHandler(mux, server, meters), false)
 	c := &http.Client{Transport: lenshttp.NewTransport(srv.Client().Transport, client, meters)}

@@ -375,3 +375,15 @@ func ExampleClient() {
 	// the server sees a trace: true
 	// client GET Unset
 }
+
+// A router that gets a copy of the request names the span through CarryRoute.
+func ExampleCarryRoute() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /items/{id}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "item ", r.PathValue("id")) })
+	h := lenshttp.NewHandler(http.StripPrefix("/api", lenshttp.CarryRoute(mux)), "server")
+
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/api/items/7", nil))
+	fmt.Println(w.Body)
+	// Output: item 7
+}

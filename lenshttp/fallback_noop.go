@@ -22,6 +22,9 @@ func Middleware(group lens.SpanGroup, opts ...Option) func(http.Handler) http.Ha
 	return func(next http.Handler) http.Handler { return NewHandler(next, group, opts...) }
 }
 
+// CarryRoute returns next in this build.
+func CarryRoute(next http.Handler) http.Handler { return next }
+
 // NewTransport returns base in this build, with the retries of [WithRetry].
 func NewTransport(base http.RoundTripper, _ lens.SpanGroup, opts ...Option) http.RoundTripper {
 	if base == nil {

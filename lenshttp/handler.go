@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/served"
 )
 
 // scopeName is the scope of the metrics that this package adds to otelhttp's.
@@ -42,9 +43,14 @@ func NewHandler(next http.Handler, group lens.SpanGroup, opts ...Option) http.Ha
 	if h.errorStatus == nil {
 		h.errorStatus = func(code int) bool { return code >= 500 }
 	}
-	h.traced = otelhttp.NewMiddleware("", h.otelOptions(group, func(t trace.Tracer) trace.Tracer { return serverTracer{t} })...)
-	if h.meters != nil {
-		active, err := httpconv.NewServerActiveRequests(h.meters.Meter(scopeName))
+	meters := h.meters
+	if meters != nil {
+		h.meters = serverMeters{meters, h.address}
+	}
+	options := h.otelOptions(group, func(t trace.Tracer) trace.Tracer { return serverTracer{t} })
+	h.traced = otelhttp.NewMiddleware("", append(options, otelhttp.WithServerName(h.address))...)
+	if meters != nil {
+		active, err := httpconv.NewServerActiveRequests(meters.Meter(scopeName))
 		if err != nil {
 			otel.Handle(err)
 		}
@@ -72,10 +78,20 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pass serves the request without a span, in the caller's trace.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request) {
 	inner := r.WithContext(h.propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header)))
-	// What a handler leaves on the request is meant for who is further out: the
-	// pattern for loggers, the form for net/http, which removes its files.
-	defer func() { r.Pattern, r.MultipartForm = inner.Pattern, inner.MultipartForm }()
+	defer served.TakeOver(r, inner)
 	h.next.ServeHTTP(w, inner)
+}
+
+// CarryRoute hands the route that the router inside next finds on to the handler
+// of [NewHandler] further out, for a router that gets a copy of the request
+// because something between the two adds to its context or strips a prefix. Put
+// it directly around the router. Handlers of this library that copy requests do
+// so by themselves.
+func CarryRoute(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer served.NoteRoute(r)
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (h *handler) trace(w http.ResponseWriter, r *http.Request) {
@@ -107,42 +123,49 @@ func (h *handler) serve(w, inner http.ResponseWriter, r, traced *http.Request) {
 	if h.attributes != nil {
 		span.Span.SetAttributes(h.attributes(r)...)
 	}
-	var res response
+	res := served.NewAnswer(r.Context())
 	recorder := &panicRecorder{Span: span.Span}
 	defer lens.End(recorder, nil)
 	defer func() {
 		v := recover()
 		recorder.skip = v == http.ErrAbortHandler
-		r.Pattern = traced.Pattern
-		h.finish(span.Span, traced, &res, v)
+		served.TakeOver(r, traced)
+		if v == nil {
+			res.Settle(w)
+		}
+		h.finish(span, traced, res, v)
 		if v != nil {
 			panic(v)
 		}
 	}()
-	h.next.ServeHTTP(res.track(w, inner), traced)
+	h.next.ServeHTTP(res.Track(w, inner), traced)
 }
 
 // finish says on the span what became of the request; v is what the handler
 // panicked with.
-func (h *handler) finish(span trace.Span, r *http.Request, res *response, v any) {
+func (h *handler) finish(span *serverSpan, r *http.Request, res *served.Answer, v any) {
+	if r.Pattern == "" {
+		r.Pattern = span.route.Pattern() // otelhttp's metrics read it there
+	}
 	if h.route != nil {
 		if route := h.route(r); route != "" {
-			r.Pattern = route // otelhttp's metrics read it there
+			r.Pattern = route
 		}
 	}
-	span.SetName(h.spanName(r))
+	span.Span.SetName(h.spanName(r))
 	attrs := make([]attribute.KeyValue, 0, 4)
 	if route := routeOf(r.Pattern); route != "" {
 		attrs = append(attrs, semconv.HTTPRoute(route))
 	}
-	code := res.status()
-	if code == 0 && v == nil && r.Context().Err() == nil && !res.hijacked.Load() {
-		code = http.StatusOK // net/http sends it when the handler has not
+	code := res.Status()
+	if v == nil {
+		code = res.Implied()
 	}
+	span.code = code
 	if code != 0 {
 		attrs = append(attrs, semconv.HTTPResponseStatusCode(code))
 	}
-	if n := res.bytes.Load(); n > 0 {
+	if n := res.Bytes(); n > 0 {
 		attrs = append(attrs, semconv.HTTPResponseBodySize(int(n)))
 	}
 	switch {
@@ -152,9 +175,9 @@ func (h *handler) finish(span trace.Span, r *http.Request, res *response, v any)
 		attrs = append(attrs, semconv.ErrorTypeKey.String(fmt.Sprintf("%T", v)))
 	case code != 0 && h.errorStatus(code):
 		attrs = append(attrs, semconv.ErrorTypeKey.String(strconv.Itoa(code)))
-		span.SetStatus(codes.Error, "")
+		span.Span.SetStatus(codes.Error, "")
 	}
-	span.SetAttributes(attrs...)
+	span.Span.SetAttributes(attrs...)
 }
 
 type spanKey struct{}
@@ -163,13 +186,18 @@ type serverTracer struct{ trace.Tracer }
 
 func (t serverTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	ctx, span := t.Tracer.Start(ctx, name, opts...)
-	s := &serverSpan{span}
+	ctx, route := served.WithRoute(ctx)
+	s := &serverSpan{Span: span, route: route}
 	return context.WithValue(ctx, spanKey{}, s), s
 }
 
 // serverSpan is what otelhttp has in its hands: it ends the span and adds
 // attributes; name, status and what was written are finish's.
-type serverSpan struct{ trace.Span }
+type serverSpan struct {
+	trace.Span
+	route *served.Route
+	code  int // what the caller got, 0 for nothing, once the handler has returned
+}
 
 func (s *serverSpan) SetName(string)               {}
 func (s *serverSpan) SetStatus(codes.Code, string) {}

@@ -500,7 +500,7 @@ func TestHijackedConnection(t *testing.T) {
 	require.Equal(t, "echo hello\n", got)
 	require.NoError(t, rw.Close())
 	stop()
-	require.Eventually(t, func() bool { return len(rec.Ended()) == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(rec.Ended()) == 2 }, 30*time.Second, time.Millisecond)
 	for _, s := range rec.Ended() {
 		if s.SpanKind() == trace.SpanKindServer {
 			require.Equal(t, "", attrs(s)["http.response.status_code"], "what a hijacker answers is not known")

@@ -20,6 +20,7 @@ type config struct {
 	meters      metric.MeterProvider
 	scope       string
 	public      bool
+	address     string
 	retry       *Retry
 
 	name        func(*http.Request) string
@@ -92,8 +93,16 @@ func WithPropagators(p propagation.TextMapPropagator) Option {
 }
 
 // WithMeterProvider records the HTTP metrics of OpenTelemetry's semantic
-// conventions, for requests that get a span. Without it there are none.
+// conventions, for requests that get a span. Without it there are none. Those of
+// a handler have no server.address and server.port, because a caller chooses
+// them with its Host header; see [WithServerAddress].
 func WithMeterProvider(p metric.MeterProvider) Option { return func(c *config) { c.meters = p } }
+
+// WithServerAddress says under which name, with or without a port, callers know
+// the server: it becomes server.address and server.port on a handler's metrics
+// and spans. Without it the metrics have neither, and a span has what the Host
+// header says.
+func WithServerAddress(address string) Option { return func(c *config) { c.address = address } }
 
 // WithScope sets the instrumentation scope of the spans. Without it they have
 // that of otelhttp, which makes them.
@@ -120,10 +129,9 @@ func MethodName(r *http.Request) string {
 }
 
 // WithRoute finds the route of a request that a handler has finished, for
-// routers other than [http.ServeMux], and for a ServeMux that gets a copy of
-// the request because something between it and the handler adds to the
-// request's context. It is asked before the request's Pattern; "" means that it does
-// not know. The form is that of Pattern: "/items/{id}", with or without a
+// routers other than [http.ServeMux]; for a ServeMux that gets a copy of the
+// request there is [CarryRoute]. It is asked before the request's Pattern; ""
+// means that it does not know. The form is that of Pattern: "/items/{id}", with or without a
 // method before it.
 func WithRoute(f func(*http.Request) string) Option { return func(c *config) { c.route = f } }
 

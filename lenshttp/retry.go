@@ -2,12 +2,16 @@ package lenshttp
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/nemo-lens/lens/internal/httpbody"
 )
 
 // Retry says when and how often a request is sent again. The zero value sends
@@ -15,12 +19,22 @@ import (
 //
 // A request whose body cannot be read again is sent once: give it a GetBody,
 // as [http.NewRequest] does for buffers. A response that is given up for
-// another attempt is read to its end, up to 64 KiB, and closed. When the time
-// left until the context's deadline is shorter than the wait, the last outcome
-// is returned at once.
+// another attempt is read to its end, up to 64 KiB and for up to a second, so
+// that its connection can be used again, and closed. When the time left until
+// the context's deadline is shorter than the wait, the last outcome is returned
+// at once.
 type Retry struct {
 	// Attempts is how often a request is sent at most; 0 means 3.
 	Attempts int
+
+	// Timeout bounds each attempt until the head of its response has come; the
+	// body may take longer. An attempt that ran out of it is an error like any
+	// other, which [http.Client] and [net.Error] call a timeout. 0 means a minute
+	// for requests that are idempotent by their method or have an
+	// Idempotency-Key and may be sent again, and no limit for others, which may be
+	// long calls of a model. Less than 0 means no limit. A deadline of the context that comes
+	// before it leaves no time for a second attempt.
+	Timeout time.Duration
 
 	// Wait is the time before the resend-th resend, counted from 1. Without it
 	// the time starts at 100 ms and doubles, and up to half of it is left out
@@ -90,7 +104,7 @@ func (t *retrying) CloseIdleConnections() { closeIdle(t.base) }
 func (t *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	attempt := req
 	for sent := 1; ; sent++ {
-		res, err := t.base.RoundTrip(attempt)
+		res, err := t.send(attempt, sent)
 		if res != nil && res.Request == attempt {
 			res.Request = req
 		}
@@ -107,8 +121,7 @@ func (t *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		noteResend(req.Context(), sent, res, err)
 		if res != nil && res.Body != nil {
-			_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
-			_ = res.Body.Close()
+			drain(req.Context(), res.Body)
 		}
 		if err := sleep(req.Context(), wait); err != nil {
 			if next.Body != nil {
@@ -117,6 +130,107 @@ func (t *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		attempt = next
+	}
+}
+
+const (
+	defaultTimeout = time.Minute
+	drainBytes     = 64 << 10
+	drainTime      = time.Second
+)
+
+// send sends the request once, within the time of an attempt.
+func (t *retrying) send(req *http.Request, attempt int) (*http.Response, error) {
+	limit := t.policy.Timeout
+	if limit <= 0 && t.policy.Attempts == 1 {
+		return t.base.RoundTrip(req) // nothing can be gained by giving up early
+	}
+	if limit == 0 && idempotent(req) {
+		limit = defaultTimeout
+	}
+	if limit <= 0 {
+		limit = math.MaxInt64 // the context is still needed, to end the drain of a body
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	late := &attemptTimeout{limit, attempt, t.policy.Attempts}
+	timer := time.AfterFunc(limit, func() { cancel(late) })
+	own := req.WithContext(ctx)
+	res, err := t.base.RoundTrip(own)
+	if !timer.Stop() {
+		<-ctx.Done() // the timer's function may still be on its way
+	}
+	if res != nil && res.Request == own {
+		res.Request = req
+	}
+	answered := err == nil && res != nil && res.Body != nil && res.Body != http.NoBody
+	if context.Cause(ctx) == error(late) {
+		if answered { // it came at the same moment and is cut short
+			_ = res.Body.Close()
+		}
+		return nil, late
+	}
+	if !answered {
+		cancel(nil)
+		return res, err
+	}
+	res.Body = httpbody.Like(res.Body, &attemptBody{res.Body, cancel})
+	return res, nil
+}
+
+// attemptBody ends the context of its attempt.
+type attemptBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *attemptBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.cancel(nil)
+	}
+	return n, err
+}
+
+func (b *attemptBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+func (b *attemptBody) abandon() { b.cancel(nil) }
+
+// attemptTimeout is the end of an attempt without an answer.
+type attemptTimeout struct {
+	limit             time.Duration
+	attempt, attempts int
+}
+
+func (e *attemptTimeout) Error() string {
+	return fmt.Sprintf("lens: no answer within %v in attempt %d of %d; set Retry.Timeout to allow more time", e.limit, e.attempt, e.attempts)
+}
+
+func (e *attemptTimeout) Timeout() bool   { return true }
+func (e *attemptTimeout) Temporary() bool { return true }
+
+// drain reads what is left of a response, so that its connection can be used
+// again, and closes it. One that stalls is given up: the connection is closed
+// with the attempt's context.
+func drain(ctx context.Context, body io.ReadCloser) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.CopyN(io.Discard, body, drainBytes)
+		_ = body.Close()
+	}()
+	timer := time.NewTimer(drainTime)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	if b, ok := body.(interface{ abandon() }); ok {
+		b.abandon()
 	}
 }
 

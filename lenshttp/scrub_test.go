@@ -3,6 +3,8 @@
 package lenshttp
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -22,13 +24,22 @@ func TestCleanURL(t *testing.T) {
 		"https://user@name:p@w@h:8/x?a=b@c#d": "https://h:8/x",
 		"http://[::1]:8080/x?y":               "http://[::1]:8080/x",
 		"/path?x":                             "/path",
-		"http:user:pw@h/x":                    "h/x",
+		"http:user:pw@h/x":                    "http:",
+		"mailto:S":                            "mailto:",
+		"#a'S":                                "",
+		"/cb%zz?code=S":                       "/cb%zz",
+		"http://h/%zz?x='a'&token=S":          "http://h/%zz",
+		"http://user:pw%@h/x":                 "http://h/x",
+		"http://user:p/w@h/x":                 "http://h/x",
+		"http://user:pw/x":                    "http://user/x",
+		"127.0.0.1:80":                        "127.0.0.1:80",
+		"localhost:80":                        "localhost:80",
 	} {
 		require.Equal(t, want, cleanURL(in), in)
 	}
 }
 
-func TestScrub(t *testing.T) {
+func TestErrorText(t *testing.T) {
 	t.Parallel()
 	u, err := url.Parse("http://user:PASSWORD@h/p?api_key=SECRET")
 	require.NoError(t, err)
@@ -36,14 +47,50 @@ func TestScrub(t *testing.T) {
 		"connection refused": "connection refused",
 		`Get "http://user:***@h/p?api_key=SECRET": refused`:    `Get "http://h/p": refused`,
 		"two: http://a:b@x/?q and https://c:d@y/z#f, and more": "two: http://x/ and https://y/z and more",
-		"parse /p?api_key=SECRET: no":                          "parse /p?: no",
+		"parse /p?api_key=SECRET: no":                          "parse /p: no",
 		"401 for PASSWORD":                                     "401 for ",
 		`malformed HTTP status code "SECRET"`:                  "malformed HTTP status code",
-		"://":                                                  "://",
+		"malformed MIME header: missing colon: SECRET":         "malformed MIME header",
+		`x: unsupported transfer encoding: "SECRET"`:           "x: unsupported transfer encoding",
+		`bad Content-Length "SECRET"`:                          "bad Content-Length",
+		"dial tcp 127.0.0.1:1: connect: connection refused":    "dial tcp 127.0.0.1:1: connect: connection refused",
+		"dial tcp [::1]:1: i/o timeout":                        "dial tcp [::1]:1: i/o timeout",
+		`unsupported protocol scheme "ftp"`:                    `unsupported protocol scheme "ftp"`,
+		`lookup h.example: no such host (see "docs")`:          `lookup h.example: no such host (see "docs")`,
+		"why?": "why",
+		"a://": "a:",
 	} {
-		require.Equal(t, want, scrub(in, u), in)
+		require.Equal(t, want, errorText(errors.New(in), u), in)
 	}
-	require.Len(t, scrub(strings.Repeat("x", 10_000), nil), maxErrorText+len("..."))
+	require.Len(t, errorText(errors.New(strings.Repeat("x", 10_000)), nil), maxErrorText+len("..."))
+}
+
+// What a URL can hide, in the forms in which net/http and others report it.
+func TestFieldD6SecretsInErrors(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{
+		"/cb%zz?code=S3CR3T", "http://h/p?x='a'&token=S3CR3T", `http://h/p?x="a"&token=S3CR3T`, "mailto:S3CR3T", "http://h/#a'S3CR3T",
+		"#a'S3CR3T", "?x='a'&token=S3CR3T", "http://u:S3CR3T@h/", "http://u:S3/CR3T@h/", "http://u:S3CR3T%zz@h/",
+		"//u:S3CR3T@h/x", "http://h/x?a=(b)&t=S3CR3T", "http://h/x?a=<b>&t=S3CR3T", "http://h/x?a=`b`&t=S3CR3T", "http://h:S3CR3T/x",
+	} {
+		_, parse := url.Parse(secret)
+		errs := []error{
+			&url.Error{Op: "Get", URL: secret, Err: errors.New("refused")},
+			fmt.Errorf("calling: %w", &url.Error{Op: "Get", URL: secret, Err: errors.New("refused")}),
+			&url.Error{Op: "Get", URL: "http://h/", Err: fmt.Errorf("failed to parse Location header %q: %v", secret, parse)},
+			fmt.Errorf("failed to parse Location header %q: %w", secret, &url.Error{Op: "parse", URL: secret, Err: url.EscapeError("%zz")}),
+			fmt.Errorf("GET %s: no", secret),
+			fmt.Errorf("GET %q failed", secret),
+		}
+		if parse != nil {
+			errs = append(errs, parse)
+		}
+		for _, err := range errs {
+			got := errorText(err, nil)
+			require.NotContains(t, got, "CR3T", "%v", err)
+			require.NotContains(t, got, "S3", "%v", err)
+		}
+	}
 }
 
 func FuzzCleanURL(f *testing.F) {

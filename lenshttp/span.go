@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/w3c"
+	"github.com/nemo-lens/lens/internal/w3c/propagator"
 )
 
 // otelOptions are the settings that otelhttp gets. It sees tracers, not spans'
@@ -24,6 +24,7 @@ func (c *config) otelOptions(group lens.SpanGroup, start func(trace.Tracer) trac
 	if c.propagators == nil {
 		c.propagators = ambient{}
 	}
+	c.propagators = oneValue{c.propagators}
 	meters := c.meters
 	if meters == nil {
 		meters = noop.NewMeterProvider()
@@ -85,6 +86,13 @@ type panicRecorder struct {
 func (p *panicRecorder) IsRecording() bool          { return !p.skip && p.Span.IsRecording() }
 func (p *panicRecorder) End(...trace.SpanEndOption) {}
 
+// oneValue reads no trace from several values of one header, whatever the format.
+type oneValue struct{ propagation.TextMapPropagator }
+
+func (p oneValue) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+	return p.TextMapPropagator.Extract(ctx, propagator.OneValue(carrier))
+}
+
 // ambient is the global propagator once one is installed, else W3C.
 type ambient struct{}
 
@@ -95,7 +103,7 @@ var uninstalled = reflect.TypeOf(otel.GetTextMapPropagator())
 func (ambient) now() propagation.TextMapPropagator {
 	p := otel.GetTextMapPropagator()
 	if reflect.TypeOf(p) == uninstalled && len(p.Fields()) == 0 {
-		return w3c.Propagator
+		return propagator.W3C
 	}
 	return p
 }

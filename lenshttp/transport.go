@@ -96,12 +96,12 @@ func (t *transport) trace(r *http.Request) (*http.Response, error) {
 		return res, err
 	}
 	c.answered(res)
-	if c.bodyless {
+	if c.body == nil || c.body == http.NoBody {
 		res.Body = http.NoBody
 		c.end(nil)
 		return res, nil
 	}
-	res.Body = c.watch(res.Body)
+	res.Body = c.watch(c.body)
 	return res, nil
 }
 
@@ -118,6 +118,8 @@ func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	// map, as otelhttp makes, would be sent empty.
 	r.Trailer = c.request.Trailer
 	res, err := e.RoundTripper.RoundTrip(r)
-	c.bodyless = res != nil && (res.Body == nil || res.Body == http.NoBody)
+	if res != nil {
+		c.body = res.Body
+	}
 	return res, err
 }

@@ -148,7 +148,7 @@ func TestClientSpanEnds(t *testing.T) {
 					held = res.Body
 				}
 			}()
-			require.Eventually(t, func() bool { runtime.GC(); return len(rec.Ended()) == 1 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { runtime.GC(); return len(rec.Ended()) == 1 }, 30*time.Second, time.Millisecond)
 			runtime.KeepAlive(held)
 			require.Equal(t, test.status, rec.One("GET").Status().Code)
 			require.Equal(t, test.closes, b.closes)

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/log"
 
 	"github.com/nemo-lens/lens/internal/logpipe/reentry"
+	"github.com/nemo-lens/lens/internal/logpipe/safelog"
 )
 
 // DefaultScope is the instrumentation scope of exported records.
@@ -63,7 +64,10 @@ func WithSource() ExportOption { return func(e *exporting) { e.source = true } }
 // NewExportHandler returns a handler that emits every record through provider, with
 // the trace and span id of the span in its context. It is otelslog's conversion: the
 // message becomes the body, attributes stay typed, groups become maps, and an error
-// becomes exception.type and exception.message. nil stands for the global provider.
+// becomes exception.type and exception.message. Of several errors that is the last one,
+// the record's own before the logger's; the others are attributes with their texts. A
+// value whose method panics, as that of a typed nil does, becomes what fmt makes of it.
+// nil stands for the global provider.
 // With a provider that does nothing the handler is not enabled.
 //
 // Records that the export itself makes are not emitted: those from OpenTelemetry's and
@@ -80,21 +84,19 @@ func NewExportHandler(provider log.LoggerProvider, opts ...ExportOption) slog.Ha
 	if provider == nil {
 		provider = otel.GetLoggerProvider()
 	}
-	return &exportHandler{
-		bridge: otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(provider), otelslog.WithSource(e.source)),
-		level:  e.level, sites: &sites{allow: e.allow},
-	}
+	bridge := otelslog.NewHandler(e.scope, otelslog.WithLoggerProvider(naming{safelog.Provider(provider)}), otelslog.WithSource(e.source))
+	return &exportHandler{bridges: bridges{bridge, bridge}, level: e.level, sites: &sites{allow: e.allow}}
 }
 
 type exportHandler struct {
-	bridge slog.Handler
-	level  slog.Leveler
-	sites  *sites // shared with the handlers made of this one
+	bridges
+	level slog.Leveler
+	sites *sites // shared with the handlers made of this one
 }
 
 // Enabled implements slog.Handler.
 func (h *exportHandler) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= h.level.Level() && !reentry.Marked(ctx) && h.bridge.Enabled(ctx, l)
+	return l >= h.level.Level() && !reentry.Marked(ctx) && h.exception.Enabled(ctx, l)
 }
 
 // Handle implements slog.Handler.
@@ -102,7 +104,19 @@ func (h *exportHandler) Handle(ctx context.Context, r slog.Record) error {
 	if !h.sites.export(r.PC) || reentry.Marked(ctx) || reentry.InHandle() {
 		return nil
 	}
-	return reentry.Handle(h.bridge, ctx, r)
+	bridge, r := h.forRecord(r)
+	return handle(bridge, ctx, r)
+}
+
+// handle emits r. When a value in it panics as it is converted, before anything was
+// emitted, it is emitted with that value as text.
+func handle(bridge slog.Handler, ctx context.Context, r slog.Record) (err error) { //nolint:revive // in the order of reentry.Handle
+	defer func() {
+		if recover() != nil {
+			err = reentry.Handle(bridge, ctx, changed(r, tamed))
+		}
+	}()
+	return reentry.Handle(bridge, ctx, r)
 }
 
 // sites knows which call sites are exported. To look the package of a site up takes
@@ -170,7 +184,7 @@ func (h *exportHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 		return h
 	}
 	out := *h
-	out.bridge = h.bridge.WithAttrs(attrs)
+	out.bridges = h.withAttrs(attrs)
 	return &out
 }
 
@@ -180,7 +194,7 @@ func (h *exportHandler) WithGroup(name string) slog.Handler {
 		return h
 	}
 	out := *h
-	out.bridge = h.bridge.WithGroup(name)
+	out.bridges = h.withGroup(name)
 	return &out
 }
 

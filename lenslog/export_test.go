@@ -20,6 +20,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/logpipe"
 	"github.com/nemo-lens/lens/internal/logpipe/reentry"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // memory is an exporter that keeps records, and logs while it does if told to.
@@ -179,7 +180,7 @@ func TestExporterThatLogs(t *testing.T) {
 func TestExporterThatLogsBehindAQueue(t *testing.T) {
 	t.Parallel()
 	m := &memory{}
-	p := logpipe.New(logpipe.Settings{Exporter: m, Batch: logpipe.Config{BatchSize: 1, Block: true}})
+	p := logpipe.New(logpipe.Settings{Exporter: m, Batch: queue.Config{BatchSize: 1, Block: true}})
 	l := slog.New(NewExportHandler(p.Provider))
 	m.meanwhile = func(ctx context.Context) {
 		l.InfoContext(ctx, "exporting")
@@ -197,7 +198,7 @@ func TestExporterThatLogsBehindAQueue(t *testing.T) {
 	if got := m.bodies(); len(got) != 100 || slices.Contains(got, "exporting") {
 		t.Errorf("%d records", len(got))
 	}
-	if s := p.Stats(); s.Emitted != 100 || s.Exported != 100 || s.Suppressed != 100 {
+	if s := p.Stats(); s.Given != 100 || s.Exported != 100 || s.Suppressed != 100 {
 		t.Errorf("stats %+v", s)
 	}
 }

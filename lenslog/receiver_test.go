@@ -13,19 +13,18 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/logpipe"
 	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/otlptest"
-	"github.com/nemo-lens/lens/internal/provider"
+	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/lenslog"
 )
 
 // run is the three pipelines of one program.
 type run struct {
-	traces  *provider.Pipeline
+	traces  *pipeline.Traces
 	metrics *metricpipe.Pipeline
 	logs    *logpipe.Pipeline
 	where   string
@@ -51,7 +50,7 @@ func start(t *testing.T, protocol, addr string) run {
 	quiet := errlog.New(slog.New(slog.DiscardHandler))
 	where := otlp.Describe(settings(otelenv.Logs))
 	return run{
-		traces: provider.New(provider.Settings{Exporter: spans, Endpoint: where, Sampler: sdktrace.AlwaysSample(), IDs: identity.NewIDGenerator(),
+		traces: pipeline.NewTraces(pipeline.TraceSettings{Exporter: spans, Endpoint: where, Sampler: sdktrace.AlwaysSample(),
 			Limits: sdktrace.NewSpanLimits(), Resource: res, Log: quiet}),
 		metrics: metricpipe.New(metricpipe.Settings{Exporter: points, Endpoint: where, Interval: time.Hour, Resource: res, Log: quiet}),
 		logs:    logpipe.New(logpipe.Settings{Exporter: records, Endpoint: where, Resource: res, Log: quiet}),

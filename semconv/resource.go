@@ -14,8 +14,8 @@ const (
 	// Source: NeMo Lens, all versions (without a constant)
 	ServiceNameKey = attribute.Key("service.name")
 
-	// ServiceVersionKey is "service.version": the version of the library in NeMo
-	// Lens.
+	// ServiceVersionKey is "service.version": the version of the program; that of
+	// the library in NeMo Lens.
 	//
 	// Type: string
 	//
@@ -25,7 +25,8 @@ const (
 	ServiceVersionKey = attribute.Key("service.version")
 
 	// ServiceInstanceIDKey is "service.instance.id": the process among those of
-	// its service: <run id>-rank<rank>.
+	// its service: <run id>-rank<rank>, and in lens digits of the process behind
+	// it.
 	//
 	// Type: string
 	//
@@ -33,6 +34,25 @@ const (
 	//
 	// Source: NeMo Lens, all versions (without a constant)
 	ServiceInstanceIDKey = attribute.Key("service.instance.id")
+
+	// TelemetryDistroNameKey is "telemetry.distro.name": the distribution of the
+	// telemetry library, lens.
+	//
+	// Type: string
+	//
+	// Stability: stable upstream (OpenTelemetry)
+	//
+	// Source: lens
+	TelemetryDistroNameKey = attribute.Key("telemetry.distro.name")
+
+	// TelemetryDistroVersionKey is "telemetry.distro.version": its version.
+	//
+	// Type: string
+	//
+	// Stability: stable upstream (OpenTelemetry)
+	//
+	// Source: lens
+	TelemetryDistroVersionKey = attribute.Key("telemetry.distro.version")
 
 	// DeploymentEnvironmentKey is "deployment.environment": the environment of the
 	// deployment, for example prod.

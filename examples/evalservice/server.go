@@ -18,7 +18,7 @@ import (
 
 // graceful is how long a server has to finish its requests, and then to export
 // what it recorded.
-const graceful = 5 * time.Second
+const graceful = 30 * time.Second
 
 // message is what a server writes to its standard output, for the supervisor:
 // where it listens, and in the end what became of its spans.

@@ -15,7 +15,7 @@ import (
 )
 
 // startTimeout is how long the servers have until all of them are healthy.
-const startTimeout = 30 * time.Second
+const startTimeout = 2 * time.Minute
 
 // fileEnv names the file that the console exporter of a process writes to.
 const fileEnv = "NEMO_GYM_OTEL_EXPORTER_FILE"

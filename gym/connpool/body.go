@@ -1,30 +1,31 @@
 package connpool
 
 import (
+	"context"
 	"io"
 	"sync/atomic"
+
+	"github.com/nemo-lens/lens/internal/httpbody"
 )
 
-// slotBody is a response body that gives its slot back once: at its end, at a read error or when it is closed.
+// slotBody is a response body that gives its slot back once: at its end, at a read error, when it is closed, or when
+// the context of the request ends.
 type slotBody struct {
 	io.ReadCloser
 	limiter  *limiter
 	host     *hostSlots
 	released atomic.Bool
+	stop     func() bool // ends the watch of the context; nil without one
 }
 
-// holdSlot wraps body. The body of a 101 response is also a writer and stays one.
-func holdSlot(body io.ReadCloser, l *limiter, h *hostSlots) io.ReadCloser {
+// holdSlot wraps body. The body of a 101 response is also a connection and stays one, whatever becomes of ctx; any
+// other connection is closed by net/http when ctx ends.
+func holdSlot(ctx context.Context, body io.ReadCloser, l *limiter, h *hostSlots) io.ReadCloser {
 	b := &slotBody{ReadCloser: body, limiter: l, host: h}
-	if w, ok := body.(io.Writer); ok {
-		return &slotConn{slotBody: b, Writer: w}
+	if !httpbody.Writable(body) && ctx.Done() != nil {
+		b.stop = context.AfterFunc(ctx, b.giveBack)
 	}
-	return b
-}
-
-type slotConn struct {
-	*slotBody
-	io.Writer
+	return httpbody.Like(body, b)
 }
 
 func (b *slotBody) Read(p []byte) (int, error) {
@@ -41,6 +42,13 @@ func (b *slotBody) Close() error {
 }
 
 func (b *slotBody) release() {
+	if b.stop != nil {
+		b.stop()
+	}
+	b.giveBack()
+}
+
+func (b *slotBody) giveBack() {
 	if b.released.CompareAndSwap(false, true) {
 		b.limiter.release(b.host)
 	}

@@ -15,9 +15,10 @@
 // # What a slot is
 //
 // A request takes one slot of the total and one of its host (scheme, host name and port) before the RoundTripper
-// below sees it. It keeps both until its response body has been read to the end or closed, or until the round
-// trip failed: exactly once, whichever comes first. A body that is neither read to the end nor closed keeps its
-// slot for ever, just as it keeps its connection in net/http. Idle connections hold no slot. With HTTP/2 many
+// below sees it. It keeps both until its response body has been read to the end or closed, until the request's context
+// has ended, or until the round trip failed: exactly once, whichever comes first. A body of which nothing of this
+// becomes true keeps its slot for ever, just as it keeps its connection in net/http. A connection that has switched
+// protocols belongs to the caller, who closes it; its context plays no part. Idle connections hold no slot. With HTTP/2 many
 // requests share a connection; the limits then bound requests, not connections. Each hop of a redirect and each
 // retry by the caller takes its own slot; a reconnect inside [http.Transport] keeps the slot it has.
 //

@@ -136,7 +136,7 @@ func start(ctx context.Context, c *http.Client, url string) <-chan error {
 // waiting blocks until n requests queue in p.
 func waiting(t testing.TB, p *Transport, n int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return p.limiter.waiting() == n }, 10*time.Second, 100*time.Microsecond)
+	require.Eventually(t, func() bool { return p.limiter.waiting() == n }, 30*time.Second, 100*time.Microsecond)
 }
 
 func (l *limiter) waiting() int {

@@ -126,7 +126,7 @@ func (t *Transport) send(req *http.Request, host *hostSlots) (*http.Response, er
 		return resp, err
 	}
 	kept = true
-	resp.Body = holdSlot(resp.Body, t.limiter, host)
+	resp.Body = holdSlot(req.Context(), resp.Body, t.limiter, host)
 	return resp, nil
 }
 

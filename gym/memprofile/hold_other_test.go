@@ -3,3 +3,5 @@
 package memprofile
 
 func hold(int) { ready() }
+
+func endMainThread(int) { ready() }

@@ -62,11 +62,8 @@ func TestProcessThatHoldsHundredMegabytes(t *testing.T) {
 		if rss2, pss2 := rollup(t, pid); rss2 != rss || pss2 != pss {
 			return false
 		}
-		require.InDelta(t, rss, got.RSS, float64(page()))
-		require.InDelta(t, pss, got.PSS, float64(page()))
-		require.Equal(t, 1, got.Processes)
-		require.True(t, got.HasPSS)
-		return true
+		return assert.InDelta(t, rss, got.RSS, float64(page())) && assert.InDelta(t, pss, got.PSS, float64(page())) &&
+			assert.Equal(t, 1, got.Processes) && assert.True(t, got.HasPSS)
 	}, 30*time.Second, time.Millisecond)
 	got := r.Tree(pid)
 	for _, v := range []uint64{got.RSS, got.PSS} {
@@ -100,5 +97,22 @@ func stop(t *testing.T, pid int) {
 		}
 		s, err := p.Stat()
 		return err == nil && s.State == "T"
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
+}
+
+// A process whose main thread has ended looks like a zombie from outside.
+func TestFieldE2TheMainThreadHasEnded(t *testing.T) {
+	t.Parallel()
+	cmd, _ := start(t, "headless")
+	pid := cmd.Process.Pid
+	r := NewReader("")
+	got, ok := r.Process(pid)
+	require.True(t, ok)
+	require.GreaterOrEqual(t, got.RSS, uint64(64<<20))
+	if got.HasPSS {
+		require.GreaterOrEqual(t, got.PSS, uint64(64<<20))
+	}
+	tr := &tree{target: Target{PID: pid}}
+	require.GreaterOrEqual(t, tr.readFull(&walker{reader: r}, true).RSS, uint64(64<<20))
+	require.GreaterOrEqual(t, tr.readLight(r).RSS, uint64(64<<20))
 }

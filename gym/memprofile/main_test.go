@@ -22,6 +22,8 @@ func TestMain(m *testing.M) {
 		ready()
 	case "hold":
 		hold(100 << 20)
+	case "headless":
+		endMainThread(64 << 20)
 	case "parent":
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), roleVar+"=idle")

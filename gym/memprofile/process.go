@@ -2,6 +2,7 @@ package memprofile
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -39,7 +40,11 @@ func (r *Reader) Process(pid int) (Memory, bool) {
 // process also reads the resident pages of statm, if the caller wants to follow them from here.
 func (r *Reader) process(pid int, follow bool) (m Memory, resident uint64, ok bool) {
 	var page [4096]byte // smaps_rollup is about 700 bytes
-	if text, err := readSmall(r.path(pid, "smaps_rollup"), page[:]); err == nil {
+	text, err := readSmall(r.path(pid, "smaps_rollup"), page[:])
+	if err != nil || len(text) == 0 {
+		text, err = r.fromThreads(pid, "smaps_rollup", page[:])
+	}
+	if err == nil {
 		if m, ok = parseRollup(text); ok {
 			if follow {
 				// Without statm the process has just gone, and the next sample will see that.
@@ -65,7 +70,51 @@ func (r *Reader) resident(pid int) (uint64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return parseResident(text)
+	n, ok := parseResident(text)
+	if n == 0 && ok {
+		if text, err := r.fromThreads(pid, "statm", page[:]); err == nil {
+			return parseResident(text)
+		}
+	}
+	return n, ok
+}
+
+// fromThreads reads a file of another thread than the main one. Where the main thread has ended and others go on, the
+// files of the process are as empty as those of a zombie.
+func (r *Reader) fromThreads(pid int, name string, into []byte) ([]byte, error) {
+	task := r.path(pid, "task")
+	dir, err := os.Open(task)
+	if err != nil {
+		return nil, err
+	}
+	threads, _ := dir.Readdirnames(-1)
+	_ = dir.Close()
+	for _, tid := range threads {
+		if tid == strconv.Itoa(pid) {
+			continue
+		}
+		// A thread that is ending has given its memory back, too.
+		if text, err := readSmall(task+"/"+tid+"/"+name, into); err == nil && len(text) > 0 && !bytes.HasPrefix(text, []byte("0 0 ")) {
+			return text, nil
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+// started returns when a process was started, in ticks since the boot: the 22nd field of stat.
+func (r *Reader) started(pid int) (uint64, bool) {
+	var page [1024]byte
+	stat, err := readSmall(r.path(pid, "stat"), page[:])
+	if err != nil {
+		return 0, false
+	}
+	// The second field may hold any character; see parseParent.
+	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(f) < 20 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(f[19]), 10, 64)
+	return n, err == nil
 }
 
 // path is root/pid/name without the cleaning of package filepath: this runs for each process of each sample.

@@ -102,7 +102,9 @@ func New(meter metric.Meter, cfg Config) (*Profiler, error) {
 		p.pace.perSample = time.Duration(cfg.Budget * float64(cfg.Interval))
 	}
 	for _, t := range cfg.Targets {
-		p.trees = append(p.trees, &tree{target: t})
+		known := &tree{target: t}
+		known.isTarget(p.reader) // from here on
+		p.trees = append(p.trees, known)
 	}
 	p.host = p.reader.Host
 	p.tree = func(t *tree, w *walker) reading {

@@ -139,7 +139,7 @@ func TestStartAndStopTwice(t *testing.T) {
 		all.Go(p.Start)
 	}
 	all.Wait()
-	require.Eventually(t, func() bool { return samples.Load() >= 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return samples.Load() >= 3 }, 30*time.Second, time.Millisecond)
 	for range 4 {
 		all.Go(p.Stop)
 	}
@@ -192,7 +192,7 @@ func TestRealServers(t *testing.T) {
 
 	require.NoError(t, idle.Process.Kill())
 	_ = idle.Wait()
-	require.Eventually(t, func() bool { return value("gym.server.processes", "idle") == 0 }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return value("gym.server.processes", "idle") == 0 }, 30*time.Second, 5*time.Millisecond)
 	assert.Positive(t, value("gym.server.memory.sampled_peak{memory.type=rss", "idle"))
 	p.Stop()
 }

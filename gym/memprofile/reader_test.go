@@ -194,3 +194,21 @@ func FuzzParsers(f *testing.F) {
 		}
 	})
 }
+
+// A process id that another process has got is not the target's any more.
+func TestFieldE3AProcessIDIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	p := newProc(t)
+	stat := func(started int) {
+		p.write(fmt.Sprintf("7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %d 999 9\n", started), "7", "stat")
+	}
+	p.process(7, 40, 20, 10)
+	stat(1000)
+	r := p.reader()
+	tr := &tree{target: Target{PID: 7}}
+	require.EqualValues(t, 40*kib, tr.readFull(&walker{reader: r}, true).RSS)
+	require.EqualValues(t, 40*kib, tr.readLight(r).RSS)
+	stat(2000)
+	require.Equal(t, TreeMemory{HasPSS: true}, tr.readLight(r))
+	require.Equal(t, TreeMemory{HasPSS: true}, tr.readFull(&walker{reader: r}, true))
+}

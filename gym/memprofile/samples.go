@@ -2,8 +2,19 @@ package memprofile
 
 // tree is a target and what is known of its processes. Only one sample at a time uses it.
 type tree struct {
-	target Target
-	procs  []proc
+	target  Target
+	started uint64 // of the target, as the kernel counts; 0 while it is not known
+	procs   []proc
+}
+
+// isTarget reports whether the target's process id is still, or not known not to be, that of the process that it was
+// given for: the kernel gives the id of one that is gone to another.
+func (t *tree) isTarget(r *Reader) bool {
+	now, ok := r.started(t.target.PID)
+	if ok && t.started == 0 {
+		t.started = now
+	}
+	return !ok || now == t.started
 }
 
 // proc is a process as of its last full read.
@@ -19,6 +30,9 @@ type reading = TreeMemory
 // readFull walks the tree and reads every process. With follow it prepares for light reads.
 func (t *tree) readFull(w *walker, follow bool) reading {
 	t.procs = t.procs[:0]
+	if !t.isTarget(w.reader) {
+		return sum(nil)
+	}
 	all := make([]Memory, 0, 8)
 	for _, pid := range w.pids(t.target.PID) {
 		m, resident, ok := w.reader.process(pid, follow)
@@ -34,6 +48,10 @@ func (t *tree) readFull(w *walker, follow bool) reading {
 // readLight moves the RSS of the processes known by what statm says has changed since their full read, and drops
 // those that are gone.
 func (t *tree) readLight(r *Reader) reading {
+	if !t.isTarget(r) {
+		t.procs = t.procs[:0]
+		return sum(nil)
+	}
 	all := make([]Memory, 0, 8)
 	kept := t.procs[:0]
 	for _, p := range t.procs {

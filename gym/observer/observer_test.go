@@ -71,7 +71,7 @@ func TestStartStop(t *testing.T) {
 	require.Eventually(t, func() bool {
 		data, ok := m.collect(t)[LagName].Data.(metricdata.Histogram[float64])
 		return ok && data.DataPoints[0].Count >= 3
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(o.Stop)
@@ -129,7 +129,7 @@ func TestWhatTheMeterReads(t *testing.T) {
 	if _, _, err := cpuTimes(); err == nil {
 		assert.Equal(t, "s", before[CPUTimeName].Unit)
 		start := cpu()
-		require.Eventually(t, func() bool { work(); return cpu() > start }, 10*time.Second, time.Microsecond)
+		require.Eventually(t, func() bool { work(); return cpu() > start }, 30*time.Second, time.Microsecond)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestAgainstTheFilesOfProc(t *testing.T) {
 			got := value(name)
 			high := read()
 			return got >= min(low, high)-slack && got <= max(low, high)+slack
-		}, 10*time.Second, time.Millisecond, name)
+		}, 30*time.Second, time.Millisecond, name)
 	}
 	within(ThreadsName, func() float64 { return status("Threads") }, 0)
 	within(MemoryName, func() float64 { return status("VmRSS") * 1024 }, 1<<20)
@@ -367,7 +367,7 @@ func TestInFlight(t *testing.T) {
 	all.Wait()
 	_, err = client.Get(s.URL + "/panic")
 	require.Error(t, err)
-	require.Eventually(t, func() bool { return now() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return now() == 0 }, 30*time.Second, time.Millisecond)
 	require.NoError(t, f.Unregister())
 	assert.NotContains(t, m.collect(t), InFlightName)
 

@@ -9,6 +9,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nemo-lens/lens/internal/errtype"
 )
 
 // Names of the instruments of [Metrics] and of their attributes.
@@ -175,7 +177,7 @@ func (o *Op) result(returned bool, err error) Outcome {
 		return OK
 	case errors.Is(err, context.DeadlineExceeded), timedOut(err):
 		return Timeout
-	case errors.Is(err, context.Canceled):
+	case errtype.Canceled(err):
 		return Canceled
 	}
 	return Failed

@@ -41,7 +41,7 @@ func TestQueueRunAndOutcome(t *testing.T) {
 	require.Eventually(t, func() bool {
 		points, _ := m.collect(t)
 		return points[queued] == 2 && points[active] == 1
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	close(leave)
 	<-inside
 	<-inside

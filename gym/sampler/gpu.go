@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os/exec"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/nemo-lens/lens/internal/nvidia"
 )
 
 const (
@@ -42,10 +45,11 @@ type GPUConfig struct {
 	// Interval is the time between two samples. 0 is [DefaultGPUInterval].
 	Interval time.Duration
 
-	// Visible is the value of CUDA_VISIBLE_DEVICES, which restricts what is reported. See [Select].
-	Visible string
+	// Visible restricts what is reported to what CUDA_VISIBLE_DEVICES shows. See [Select]. The zero value reports all.
+	Visible Selection
 
-	// Logger gets failed samples at debug level, and one line if the program is missing. Nil logs nothing.
+	// Logger gets failed samples at debug level, one line if the program is missing, and one warning if it warns. Nil
+	// logs nothing.
 	Logger *slog.Logger
 }
 
@@ -60,6 +64,7 @@ type GPU struct {
 	cancel  context.CancelFunc
 	ended   chan struct{}
 	missing atomic.Bool // the program; for good
+	warned  atomic.Bool
 
 	mu           sync.Mutex
 	devices      []Device
@@ -82,7 +87,7 @@ func NewGPU(meter metric.Meter, cfg GPUConfig) (*GPU, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	g := &GPU{run: cfg.Run, interval: cfg.Interval, selected: Select(cfg.Visible), log: cfg.Logger}
+	g := &GPU{run: cfg.Run, interval: cfg.Interval, selected: cfg.Visible, log: cfg.Logger}
 	return g, g.register(meter)
 }
 
@@ -105,10 +110,19 @@ func (g *GPU) register(meter metric.Meter) error {
 	g.registration, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		devices, _ := g.latest()
 		for _, d := range devices {
-			attrs := metric.WithAttributes(GPUIndexKey.Int(d.Index), GPUUUIDKey.String(d.UUID))
-			o.ObserveFloat64(utilization, d.Utilization, attrs)
-			o.ObserveFloat64(used, d.MemoryUsed, attrs)
-			o.ObserveFloat64(total, d.MemoryTotal, attrs)
+			attrs := []attribute.KeyValue{GPUIndexKey.Int(d.Index)}
+			if d.UUID != "" {
+				attrs = append(attrs, GPUUUIDKey.String(d.UUID))
+			}
+			of := metric.WithAttributes(attrs...)
+			for _, v := range []struct {
+				gauge metric.Float64ObservableGauge
+				value float64
+			}{{utilization, d.Utilization}, {used, d.MemoryUsed}, {total, d.MemoryTotal}} {
+				if !math.IsNaN(v.value) {
+					o.ObserveFloat64(v.gauge, v.value, of)
+				}
+			}
 		}
 		return nil
 	}, utilization, used, total)
@@ -154,12 +168,14 @@ func (g *GPU) Stop() {
 func (g *GPU) Unregister() error { return g.registration.Unregister() }
 
 // UtilizationSum returns the sum of the utilization of the visible devices, 100 for one that is busy all the time, and
-// whether there has been a sample.
+// whether there has been a sample. A device whose utilization is not known counts as 0.
 func (g *GPU) UtilizationSum() (float64, bool) {
 	devices, ok := g.latest()
 	sum := 0.0
 	for _, d := range devices {
-		sum += d.Utilization
+		if !math.IsNaN(d.Utilization) {
+			sum += d.Utilization
+		}
 	}
 	return sum, ok
 }
@@ -189,6 +205,10 @@ func (g *GPU) sample(ctx context.Context) bool {
 	defer cancel()
 	out, err := g.run(runCtx)
 	switch {
+	case nvidia.IsWarning(err):
+		if !g.warned.Swap(true) {
+			g.log.Warn("lens: nvidia-smi warns that the infoROM of a graphics processor is corrupted; its samples are used", "error", err)
+		}
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		g.missing.Store(true)
 		g.log.Info("lens: graphics processors are not sampled: the program to ask them does not exist", "error", err)
@@ -199,12 +219,7 @@ func (g *GPU) sample(ctx context.Context) bool {
 		}
 		return true
 	}
-	var devices []Device // a new one each time: readers hold the one before
-	for _, d := range ParseDevices(string(out)) {
-		if g.selected.Has(d) {
-			devices = append(devices, d)
-		}
-	}
+	devices := g.selected.Of(ParseDevices(string(out))) // a new one each time: readers hold the one before
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.devices, g.sampled = devices, true

@@ -20,6 +20,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/nemo-lens/lens/internal/nvidia"
 )
 
 func TestParseDevices(t *testing.T) {
@@ -32,13 +34,14 @@ func TestParseDevices(t *testing.T) {
 		"3, GPU-d, 50, 100, 1000, 1",
 		"x, GPU-e, 50, 100, 1000",
 		"-1, GPU-f, 50, 100, 1000",
-		"4, , 50, 100, 1000",
+		"4, [N/A], 50, 100, 1000",
 		"5, GPU-g, NaN, 100, 1000",
-		"6, GPU-h, 50, -1, 1000",
-		"7, GPU-i, 50, 100, Inf",
+		"6, GPU-h, 50, -1, Inf",
+		"WARNING: infoROM is corrupted at gpu 0000:17:00.0",
 		"  8 ,GPU-j,0,0.5,81920\r",
 	}, "\n")
-	assert.Equal(t, []Device{{0, "GPU-a", 50, 100, 1000}, {8, "GPU-j", 0, 0.5, 81920}}, ParseDevices(text))
+	want := "[{0 GPU-a 50 100 1000} {1 GPU-b NaN 100 1000} {4  50 100 1000} {5 GPU-g NaN 100 1000} {6 GPU-h 50 NaN NaN} {8 GPU-j 0 0.5 81920}]"
+	assert.Equal(t, want, fmt.Sprint(ParseDevices(text)))
 	assert.Empty(t, ParseDevices(""))
 }
 
@@ -47,7 +50,7 @@ func FuzzParseDevices(f *testing.F) {
 	f.Add(",,,,\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, d := range ParseDevices(text) {
-			if d.Index < 0 || d.UUID == "" || !(d.Utilization >= 0) || math.IsInf(d.MemoryTotal, 0) {
+			if d.Index < 0 || d.Utilization < 0 || math.IsInf(d.MemoryTotal, 0) {
 				t.Errorf("%q gave %+v", text, d)
 			}
 		}
@@ -58,35 +61,67 @@ func FuzzSelect(f *testing.F) {
 	for _, s := range []string{"", "0,1", "GPU-a,MIG-b", "0,GPU-a", " 0 , ,1", "-1", "99999999999999999999"} {
 		f.Add(s)
 	}
-	f.Fuzz(func(_ *testing.T, s string) { Select(s).Has(Device{Index: 0, UUID: "GPU-a"}) })
+	devices := []Device{{Index: 0, UUID: "GPU-a"}, {Index: 3}}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got := Select(s).Of(devices); len(got) > 2 {
+			t.Errorf("%q selects %v", s, got)
+		}
+	})
 }
 
-func TestSelect(t *testing.T) {
+func TestFieldC9Select(t *testing.T) {
 	t.Parallel()
-	devices := []Device{{Index: 0, UUID: "GPU-a"}, {Index: 1, UUID: "GPU-b"}, {Index: 2, UUID: "MIG-c"}}
+	devices := []Device{{Index: 0, UUID: "GPU-a"}, {Index: 1, UUID: "GPU-bb"}, {Index: 2, UUID: "GPU-c"}}
 	for visible, want := range map[string][]int{
-		"":                     {0, 1, 2},
-		"  ":                   {0, 1, 2},
+		"":                     nil,
 		"1":                    {1},
 		" 0 , 2 ":              {0, 2},
-		"0,,1,":                {0, 1},
-		"GPU-a":                {0},
-		"GPU-b,MIG-c":          {1, 2},
-		"0,GPU-b":              {0, 1, 2},
-		"-1":                   {0, 1, 2},
-		"all":                  {0, 1, 2},
+		"0,,1":                 {0},
+		"0,-1,1":               {0},
+		"GPU-b":                {1},
+		"GPU-":                 nil,
+		"0,GPU-bb":             {0},
+		"-1":                   nil,
+		"NoDevFiles":           nil,
 		"7":                    nil,
 		"99999999999999999999": nil,
+		"MIG-GPU-c/1/0":        {2},
 	} {
 		var got []int
-		for _, d := range devices {
-			if Select(visible).Has(d) {
-				got = append(got, d.Index)
-			}
+		for _, d := range Select(visible).Of(devices) {
+			got = append(got, d.Index)
 		}
 		assert.Equal(t, want, got, "%q", visible)
 	}
-	assert.True(t, Selection{}.Has(devices[0]))
+	assert.Equal(t, devices, Selection{}.Of(devices))
+}
+
+func TestFieldC10WhatIsKnownIsKept(t *testing.T) {
+	t.Parallel()
+	m, r := newMeter(t), &counted{}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVar+"=warn")
+	out, err := cmd.Output()
+	require.Error(t, err)
+	r.set(string(out), fmt.Errorf("lens: run nvidia-smi: %w", err))
+	var log bytes.Buffer
+	g := newGPU(t, m, GPUConfig{Run: r.run, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	require.True(t, g.sample(background))
+	require.True(t, g.sample(background))
+	assert.Equal(t, 1, strings.Count(log.String(), "level=WARN"), log.String())
+	assert.Contains(t, log.String(), "exit status 14")
+	got := map[string]float64{}
+	for k, p := range m.gauges(t) {
+		got[k] = p.Value
+	}
+	a, b := "{nemo.gym.gpu.index=0,nemo.gym.gpu.uuid=GPU-a}", "{nemo.gym.gpu.index=1}"
+	assert.Equal(t, map[string]float64{
+		GPUUtilizationName + a: 50, GPUMemoryUsedName + a: 100, GPUMemoryTotalName + a: 1000,
+		GPUMemoryUsedName + b: 7, GPUMemoryTotalName + b: 8,
+	}, got)
+	sum, ok := g.UtilizationSum()
+	assert.True(t, ok)
+	assert.InDelta(t, 50, sum, 0)
 }
 
 // counted is a Runner that answers with what the test says, and counts.
@@ -122,11 +157,11 @@ func TestOnlySelectedDevicesAreRecorded(t *testing.T) {
 	t.Parallel()
 	m, r := newMeter(t), &counted{}
 	r.set("0, GPU-a, 50, 100, 1000\n1, GPU-b, 30, 200, 2000\n2, GPU-c, 7, 1, 2\n", nil)
-	g := newGPU(t, m, GPUConfig{Run: r.run, Visible: "0,1", Interval: time.Hour})
+	g := newGPU(t, m, GPUConfig{Run: r.run, Visible: Select("0,1"), Interval: time.Hour})
 	_, ok := g.UtilizationSum()
 	assert.False(t, ok)
 	g.Start()
-	require.Eventually(t, func() bool { _, ok := g.UtilizationSum(); return ok }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, ok := g.UtilizationSum(); return ok }, 30*time.Second, time.Millisecond)
 	sum, _ := g.UtilizationSum()
 	assert.InDelta(t, 80, sum, 0)
 	points := m.gauges(t)
@@ -153,7 +188,7 @@ func TestMissingProgramIsStickyAfterOneCall(t *testing.T) {
 	var log bytes.Buffer
 	g := newGPU(t, m, GPUConfig{Interval: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)), Run: func(ctx context.Context) ([]byte, error) {
 		calls.Add(1)
-		return runProgram(ctx, "no-such-program-anywhere")
+		return nvidia.Run(ctx, "no-such-program-anywhere")
 	}})
 	g.Start()
 	<-g.ended // by itself
@@ -180,14 +215,14 @@ func TestOtherFailuresAreTriedAgain(t *testing.T) {
 			r.set("", failure)
 			g := newGPU(t, m, GPUConfig{Run: r.run, Interval: time.Millisecond})
 			g.Start()
-			require.Eventually(t, func() bool { return r.calls.Load() >= 3 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return r.calls.Load() >= 3 }, 30*time.Second, time.Millisecond)
 			_, ok := g.UtilizationSum()
 			assert.False(t, ok)
 			r.set("0, GPU-a, 50, 100, 1000", nil)
-			require.Eventually(t, func() bool { sum, _ := g.UtilizationSum(); return sum == 50 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { sum, _ := g.UtilizationSum(); return sum == 50 }, 30*time.Second, time.Millisecond)
 			r.set("", failure)
 			n := r.calls.Load()
-			require.Eventually(t, func() bool { return r.calls.Load() > n+1 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return r.calls.Load() > n+1 }, 30*time.Second, time.Millisecond)
 			sum, _ := g.UtilizationSum()
 			assert.InDelta(t, 50, sum, 0, "the sample before stays")
 		})
@@ -255,7 +290,7 @@ func TestRealPrograms(t *testing.T) {
 	require.NoError(t, err)
 	run := func(ctx context.Context, role string) (string, error) {
 		t.Setenv(roleVar, role)
-		out, err := runProgram(ctx, exe)
+		out, err := nvidia.Run(ctx, exe)
 		return string(out), err
 	}
 	out, err := run(background, "answer")

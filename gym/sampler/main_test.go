@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	case "fail":
 		fmt.Fprintln(os.Stderr, "no driver")
 		os.Exit(9)
+	case "warn":
+		fmt.Println("0, GPU-a, 50, 100, 1000\n1, [N/A], [N/A], 7, 8\nWARNING: infoROM is corrupted at gpu 0000:0A:00.0")
+		os.Exit(14)
 	case "hang":
 		interrupted := make(chan os.Signal, 1)
 		signal.Notify(interrupted, os.Interrupt)

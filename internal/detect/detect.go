@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/internal/envtext"
+	"github.com/nemo-lens/lens/internal/nvidia"
 )
 
 // SlurmTable chooses the SLURM attributes.
@@ -29,9 +32,6 @@ type Options struct {
 	Root string
 	// Slurm chooses the SLURM table.
 	Slurm SlurmTable
-	// ExactGPUCount counts the devices that CUDA would see instead of the pieces
-	// of CUDA_VISIBLE_DEVICES.
-	ExactGPUCount bool
 	// GPUIdentity adds the nv.gpu attributes of the GPU of this process.
 	GPUIdentity bool
 	// LocalRank is the local rank for GPUIdentity; empty reads it from the
@@ -52,16 +52,10 @@ type Options struct {
 // its standard output.
 type Runner func(ctx context.Context, name string, args ...string) ([]byte, error)
 
-// Warning is a sentence for a log about something that could not be detected.
-type Warning string
-
-// String returns the sentence.
-func (w Warning) String() string { return string(w) }
-
 // Detect describes this process. The attributes come in the order local, SLURM,
 // Kubernetes; where a key occurs twice the later one counts. What cannot be
 // detected is left out.
-func Detect(opts Options) ([]attribute.KeyValue, []Warning) {
+func Detect(opts Options) ([]attribute.KeyValue, []envtext.Warning) {
 	d := newDetector(opts)
 	attrs := d.local()
 	if d.Slurm == SlurmNewer {
@@ -76,7 +70,7 @@ func Detect(opts Options) ([]attribute.KeyValue, []Warning) {
 // detector is one run of Detect.
 type detector struct {
 	Options
-	warnings []Warning
+	warnings []envtext.Warning
 	driver   driver
 	smi      func() []gpu // runs nvidia-smi at most once, and only if allowed
 }
@@ -92,7 +86,7 @@ func newDetector(opts Options) *detector {
 		opts.NvidiaSMITimeout = 5 * time.Second
 	}
 	if opts.Run == nil {
-		opts.Run = run
+		opts.Run = nvidia.Run
 	}
 	d := &detector{Options: opts}
 	d.driver = driver{root: opts.Root}
@@ -100,7 +94,7 @@ func newDetector(opts Options) *detector {
 	return d
 }
 
-func (d *detector) warn(text string) { d.warnings = append(d.warnings, Warning(text)) }
+func (d *detector) warn(text string) { d.warnings = append(d.warnings, envtext.Warning(text)) }
 
 // env returns a variable's text, empty if it is not set.
 func (d *detector) env(name string) string {

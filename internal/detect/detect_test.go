@@ -13,6 +13,8 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.uber.org/goleak"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -79,6 +81,7 @@ type vectors struct {
 		Cases []struct {
 			Text   string `json:"CUDA_VISIBLE_DEVICES"`
 			Expect int64
+			Lens   *int64 `json:"lens_expect"` // where lens differs
 		}
 	} `json:"gpu_count_from_cuda_visible_devices_v020"`
 	SlurmNewer struct {
@@ -170,7 +173,7 @@ func TestSlurmMatchesReference(t *testing.T) {
 
 func TestNewerSlurmBeyondTheVectors(t *testing.T) {
 	t.Parallel()
-	detect := func(env envMap) ([]attribute.KeyValue, []Warning) {
+	detect := func(env envMap) ([]attribute.KeyValue, []envtext.Warning) {
 		return Detect(Options{Lookup: env.lookup, Root: t.TempDir(), Slurm: SlurmNewer, Run: noFork(t)})
 	}
 	// The head node is known in a batch script only, and kept when inherited.

@@ -9,14 +9,11 @@
 //
 // # GPU count
 //
-// host.gpu.count counts CUDA_VISIBLE_DEVICES as NeMo Lens does, so that Go and
-// Python ranks of one job agree: 0 if it is set and blank, else the number of
-// its comma-separated pieces, whatever they are; indices, UUIDs (GPU-...) and
-// MIG devices (MIG-...) count one each. One rule of CUDA is added, about which
-// the reference's test data say nothing: a negative index ends the list, so that
-// "-1" gives 0 and "0,1,-1,2" gives 2. Where CUDA would see another number of
-// devices, as with "NoDevFiles", "all" or "0,,1", a warning says so; with
-// [Options.ExactGPUCount] CUDA's own number is used instead.
+// host.gpu.count is the number of devices that CUDA shows to the process: those
+// of CUDA_VISIBLE_DEVICES by NVIDIA's own rules, which package nvidia has. NeMo
+// Lens counts the comma-separated pieces instead, so that "-1" and "NoDevFiles"
+// are 1 there and 0 here, and "0,-1,1" is 3 there and 1 here. Whether an entry
+// names a device is checked where the driver's devices are known.
 //
 // Without the variable the devices of the NVIDIA driver are counted, from its
 // files under /proc/driver/nvidia/gpus and else from the PCI devices bound to it
@@ -25,9 +22,9 @@
 // # GPU identity
 //
 // The GPU of a process is the visible device at its local rank. The reference
-// detects nothing when that entry is not an index or out of range. Here UUIDs
-// are looked up among the driver's devices (an old MIG name holds the UUID of
-// its GPU), and a process that sees exactly one device has that one whatever
+// detects nothing when that entry is not an index or out of range. Here UUIDs,
+// also cut short, are looked up among the driver's devices (an old MIG name holds
+// the UUID of its GPU), and a process that sees exactly one device has that one whatever
 // its local rank. Indices count in the order of PCI bus addresses, which is that
 // of NVML, and of CUDA unless a node mixes models without
 // CUDA_DEVICE_ORDER=PCI_BUS_ID. The serial number, compute capability and memory

@@ -12,6 +12,7 @@ import (
 
 // gpu is what is known about one device; empty means unknown.
 type gpu struct {
+	index                                               int // NVML's
 	bus, model, uuid, serial, capability, driverVersion string
 	memory                                              int64 // bytes
 }
@@ -39,7 +40,7 @@ func (d *driver) devices() []gpu {
 	if len(d.list) > 0 {
 		version := d.version()
 		for i := range d.list {
-			d.list[i].driverVersion = version
+			d.list[i].index, d.list[i].driverVersion = i, version
 		}
 	}
 	return d.list
@@ -107,21 +108,6 @@ func busID(text string) string {
 		return ""
 	}
 	return strings.ToUpper(strings.Repeat("0", 8-len(m[1])) + m[1] + ":" + m[2])
-}
-
-// byUUID returns the index of the device that CUDA means with an abbreviated
-// UUID: the only one that starts with it.
-func byUUID(list []gpu, prefix string) (index int, ok bool) {
-	index = -1
-	for i, g := range list {
-		if g.uuid != "" && strings.HasPrefix(g.uuid, prefix) {
-			if index >= 0 {
-				return -1, false
-			}
-			index = i
-		}
-	}
-	return index, index >= 0
 }
 
 // parseMiB reads a number of MiB as bytes.

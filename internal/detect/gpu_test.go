@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/internal/nvidia"
 )
 
 // driverTree writes the driver's files for n GPUs, in the form that they have on
@@ -18,7 +20,7 @@ func driverTree(t testing.TB, root string, n int) {
 		write(t, root, fmt.Sprintf("proc/driver/nvidia/gpus/0000:%02x:00.0/information", 16*i+7), fmt.Sprintf(
 			"Model: \t\t NVIDIA A100-SXM4-40GB\nIRQ:   \t\t 37\nGPU UUID: \t GPU-%08x-0000-0000-0000-000000000000\n"+
 				"Video BIOS: \t 92.00.45.00.03\nBus Type: \t PCIe\nDMA Size: \t 47 bits\nBus Location: \t 0000:%02x:00.0\nDevice Minor: \t %d\nGPU Excluded:\t No\n",
-			0xa0000000+i, 16*i+7, n-i))
+			uint32(0xa0000000+int64(i)), 16*i+7, n-i))
 	}
 	write(t, root, "sys/module/nvidia/version", "535.104.05\n")
 }
@@ -26,43 +28,41 @@ func driverTree(t testing.TB, root string, n int) {
 func TestGPUCountMatchesReference(t *testing.T) {
 	t.Parallel()
 	for _, c := range load(t).GPUCount.Cases {
-		got, _ := Detect(Options{Lookup: envMap{visibleVar: c.Text}.lookup, Root: t.TempDir(), Run: noFork(t)})
-		if v, ok := value(got, "host.gpu.count"); !ok || v.AsInt64() != c.Expect {
-			t.Errorf("%q: %d (%t), want %d", c.Text, v.AsInt64(), ok, c.Expect)
+		want := c.Expect
+		if c.Lens != nil {
+			want = *c.Lens
+		}
+		got, _ := Detect(Options{Lookup: envMap{nvidia.VisibleVar: c.Text}.lookup, Root: t.TempDir(), Run: noFork(t)})
+		if v, ok := value(got, "host.gpu.count"); !ok || v.AsInt64() != want {
+			t.Errorf("%q: %d (%t), want %d", c.Text, v.AsInt64(), ok, want)
 		}
 	}
 }
 
-func TestGPUCountForms(t *testing.T) {
+func TestFieldC9TheCountIsWhatCUDASees(t *testing.T) {
 	t.Parallel()
+	root := t.TempDir()
+	driverTree(t, root, 4)
 	for _, c := range []struct {
-		text         string
-		count, exact int64
+		text        string
+		count, here int64 // with unknown devices, and with four
 	}{
 		{"", 0, 0},
 		{"-1", 0, 0},
-		{"0,1,-1,2", 2, 2},
+		{"0,-1,1", 1, 1},
 		{" 0 , 1 ", 2, 2},
-		{"0,", 2, 1},
-		{"NoDevFiles", 1, 0},
-		{"all", 1, 0},
-		{"0,,1", 3, 1},
-		{"GPU-8f3c,GPU-91aa", 2, 2},
-		{"MIG-7f9d,MIG-GPU-8f3c/1/0", 2, 2},
-		{"0,GPU-8f3c", 2, 2},
+		{"NoDevFiles", 0, 0},
+		{"0,9,1", 3, 1},
+		{"GPU-a0000001,GPU-a0000003", 2, 2},
+		{"GPU-a0000001,GPU-a", 2, 1},
+		{"MIG-7f9d,MIG-GPU-8f3c/1/0", 1, 1},
+		{"1,1", 0, 0},
 	} {
-		opts := Options{Lookup: envMap{visibleVar: c.text}.lookup, Root: t.TempDir(), Run: noFork(t)}
-		got, warnings := Detect(opts)
-		if v, _ := value(got, "host.gpu.count"); v.AsInt64() != c.count {
-			t.Errorf("%q counts as %d, want %d", c.text, v.AsInt64(), c.count)
-		}
-		if (len(warnings) > 0) != (c.count != c.exact) {
-			t.Errorf("%q: warnings %q", c.text, warnings)
-		}
-		opts.ExactGPUCount = true
-		got, warnings = Detect(opts)
-		if v, _ := value(got, "host.gpu.count"); v.AsInt64() != c.exact || len(warnings) > 0 {
-			t.Errorf("%q counts as %d exactly, want %d; warnings %q", c.text, v.AsInt64(), c.exact, warnings)
+		for dir, want := range map[string]int64{t.TempDir(): c.count, root: c.here} {
+			got, warnings := Detect(Options{Lookup: envMap{nvidia.VisibleVar: c.text}.lookup, Root: dir, Run: noFork(t)})
+			if v, ok := value(got, "host.gpu.count"); !ok || v.AsInt64() != want || len(warnings) > 0 {
+				t.Errorf("%q counts as %d, want %d; warnings %q", c.text, v.AsInt64(), want, warnings)
+			}
 		}
 	}
 }
@@ -94,14 +94,17 @@ func TestGPUCountFromDriverFiles(t *testing.T) {
 
 func TestPhysicalIndexMatchesReference(t *testing.T) {
 	t.Parallel()
+	root := t.TempDir()
+	driverTree(t, root, 8)
 	for _, c := range load(t).GPUIndex.Cases {
 		given := ""
 		if c.LocalRank != nil {
 			given = fmt.Sprint(c.LocalRank)
 		}
-		got, ok := PhysicalIndex(given, c.Env.lookup)
-		if ok != (c.Expect != nil) || ok && got != *c.Expect {
-			t.Errorf("local rank %q, %v: %d, %t", given, c.Env, got, ok)
+		attrs, _ := Detect(Options{Lookup: c.Env.lookup, Root: root, GPUIdentity: true, LocalRank: given, Run: noFork(t)})
+		got, ok := value(attrs, "nv.gpu.index")
+		if ok != (c.Expect != nil) || ok && got.AsInt64() != int64(*c.Expect) {
+			t.Errorf("local rank %q, %v: %d, %t", given, c.Env, got.AsInt64(), ok)
 		}
 	}
 }
@@ -127,20 +130,20 @@ func TestGPUIdentity(t *testing.T) {
 		{"Open MPI", root, envMap{"OMPI_COMM_WORLD_LOCAL_RANK": "3"}, "", 3},
 		{"negative", root, nil, "-1", -1},
 		{"beyond the host", root, envMap{"LOCAL_RANK": "4"}, "", -1},
-		{"remapped", root, envMap{"LOCAL_RANK": "1", visibleVar: "3,2"}, "", 2},
-		{"one device for each task", root, envMap{"LOCAL_RANK": "3", visibleVar: "3"}, "", 3},
-		{"out of range", root, envMap{"LOCAL_RANK": "2", visibleVar: "3,2"}, "", -1},
-		{"hidden behind -1", root, envMap{"LOCAL_RANK": "1", visibleVar: "3,-1,2"}, "1", 3},
-		{"all hidden", root, envMap{visibleVar: ""}, "", -1},
-		{"blank", root, envMap{visibleVar: " "}, "", -1},
-		{"no devices", root, envMap{visibleVar: "NoDevFiles"}, "", -1},
-		{"none", root, envMap{visibleVar: "-1"}, "", -1},
-		{"UUID", root, envMap{visibleVar: "GPU-a0000002-0000-0000-0000-000000000000"}, "", 2},
-		{"short UUID", root, envMap{visibleVar: "GPU-a0000003"}, "", 3},
-		{"ambiguous UUID", root, envMap{visibleVar: "GPU-a"}, "", -1},
-		{"unknown UUID", root, envMap{visibleVar: "GPU-b"}, "", -1},
-		{"old MIG name", root, envMap{visibleVar: "MIG-GPU-a0000001-0000-0000-0000-000000000000/1/0"}, "", 1},
-		{"new MIG name", root, envMap{visibleVar: "MIG-5c9c3f1a-0000-0000-0000-000000000000"}, "", -1},
+		{"remapped", root, envMap{"LOCAL_RANK": "1", nvidia.VisibleVar: "3,2"}, "", 2},
+		{"one device for each task", root, envMap{"LOCAL_RANK": "3", nvidia.VisibleVar: "3"}, "", 3},
+		{"out of range", root, envMap{"LOCAL_RANK": "2", nvidia.VisibleVar: "3,2"}, "", -1},
+		{"hidden behind -1", root, envMap{"LOCAL_RANK": "1", nvidia.VisibleVar: "3,-1,2"}, "1", 3},
+		{"all hidden", root, envMap{nvidia.VisibleVar: ""}, "", -1},
+		{"blank", root, envMap{nvidia.VisibleVar: " "}, "", -1},
+		{"no devices", root, envMap{nvidia.VisibleVar: "NoDevFiles"}, "", -1},
+		{"none", root, envMap{nvidia.VisibleVar: "-1"}, "", -1},
+		{"UUID", root, envMap{nvidia.VisibleVar: "GPU-a0000002-0000-0000-0000-000000000000"}, "", 2},
+		{"short UUID", root, envMap{nvidia.VisibleVar: "GPU-a0000003"}, "", 3},
+		{"ambiguous UUID", root, envMap{nvidia.VisibleVar: "GPU-a"}, "", -1},
+		{"unknown UUID", root, envMap{nvidia.VisibleVar: "GPU-b"}, "", -1},
+		{"old MIG name", root, envMap{nvidia.VisibleVar: "MIG-GPU-a0000001-0000-0000-0000-000000000000/1/0"}, "", 1},
+		{"new MIG name", root, envMap{nvidia.VisibleVar: "MIG-5c9c3f1a-0000-0000-0000-000000000000"}, "", -1},
 		{"no driver", t.TempDir(), nil, "", -1},
 		{"no names", bare, nil, "", -1},
 		{"device never opened", asleep, nil, "", -1},
@@ -152,7 +155,7 @@ func TestGPUIdentity(t *testing.T) {
 			if c.want >= 0 {
 				want = attrMap{
 					"nv.gpu.index": attribute.IntValue(c.want), "nv.gpu.model": attribute.StringValue("NVIDIA A100-SXM4-40GB"),
-					"nv.gpu.uuid":           attribute.StringValue(fmt.Sprintf("GPU-%08x-0000-0000-0000-000000000000", 0xa0000000+c.want)),
+					"nv.gpu.uuid":           attribute.StringValue(fmt.Sprintf("GPU-%08x-0000-0000-0000-000000000000", uint32(0xa0000000+int64(c.want)))),
 					"nv.gpu.pci_bus_id":     attribute.StringValue(fmt.Sprintf("00000000:%02X:00.0", 16*c.want+7)),
 					"nv.gpu.driver_version": attribute.StringValue("535.104.05"),
 				}
@@ -177,9 +180,10 @@ func TestDriverVersionTexts(t *testing.T) {
 	}
 }
 
-const smiOutput = "NVIDIA H100 80GB HBM3, GPU-aa, 1650000001, 00000000:07:00.0, 9.0, 81559, 550.54.15\n" +
+const smiOutput = "0, NVIDIA H100 80GB HBM3, GPU-aa, 1650000001, 00000000:07:00.0, 9.0, 81559, 550.54.15\n" +
 	"broken line\n" +
-	"NVIDIA H100 80GB HBM3, GPU-bb, [N/A], 00000000:17:00.0, 9.0, [Not Supported], 550.54.15\n\n"
+	"2, NVIDIA H100 80GB HBM3, GPU-bb, [N/A], 00000000:17:00.0, 9.0, [Not Supported], 550.54.15\n\n" +
+	"WARNING: infoROM is corrupted at gpu 0000:17:00.0\n"
 
 func TestNvidiaSMI(t *testing.T) {
 	t.Parallel()
@@ -198,13 +202,13 @@ func TestNvidiaSMI(t *testing.T) {
 	attrMap{
 		"nv.gpu.index": attribute.IntValue(0), "nv.gpu.model": attribute.StringValue("NVIDIA H100 80GB HBM3"), "nv.gpu.uuid": attribute.StringValue("GPU-aa"),
 		"nv.gpu.serial": attribute.StringValue("1650000001"), "nv.gpu.pci_bus_id": attribute.StringValue("00000000:07:00.0"),
-		"nv.gpu.compute_capability": attribute.StringValue("9.0"), "nv.gpu.memory_total": attribute.IntValue(81559 << 20),
-		"nv.gpu.driver_version": attribute.StringValue("550.54.15"), "host.gpu.count": attribute.IntValue(3),
+		"nv.gpu.compute_capability": attribute.StringValue("9.0"), "nv.gpu.memory_total": attribute.Int64Value(81559 << 20),
+		"nv.gpu.driver_version": attribute.StringValue("550.54.15"), "host.gpu.count": attribute.IntValue(2),
 	}.check(t, "nvidia-smi", withPrefix(got, "nv.gpu.", "host.gpu"))
 	if calls != 1 || len(warnings) > 0 {
 		t.Errorf("%d runs, want 1; warnings %q", calls, warnings)
 	}
-	opts.LocalRank = "2"
+	opts.LocalRank = "1"
 	got, _ = Detect(opts)
 	for _, key := range []attribute.Key{"nv.gpu.serial", "nv.gpu.memory_total"} {
 		if v, ok := value(got, key); ok {
@@ -214,9 +218,12 @@ func TestNvidiaSMI(t *testing.T) {
 	if v, _ := value(got, "nv.gpu.uuid"); v.AsString() != "GPU-bb" {
 		t.Errorf("UUID %q, want GPU-bb", v.AsString())
 	}
-	opts.LocalRank = "1"
+	if v, _ := value(got, "nv.gpu.index"); v.AsInt64() != 2 {
+		t.Errorf("index %d, want that of nvidia-smi", v.AsInt64())
+	}
+	opts.LocalRank = "2"
 	if got, _ = Detect(opts); len(withPrefix(got, "nv.gpu.")) > 0 {
-		t.Errorf("the broken line gives %v", got)
+		t.Errorf("the lines that are no devices give %v", got)
 	}
 }
 
@@ -245,10 +252,7 @@ func FuzzVisible(f *testing.F) {
 	root := f.TempDir()
 	driverTree(f, root, 2)
 	f.Fuzz(func(t *testing.T, text, local string) {
-		if n, exact := CountVisible(text), len(ParseVisible(text)); exact > n {
-			t.Fatalf("%q: CUDA sees %d of %d", text, exact, n)
-		}
-		got, _ := Detect(Options{Lookup: envMap{visibleVar: text}.lookup, Root: root, LocalRank: local, GPUIdentity: true, Run: noFork(t)})
+		got, _ := Detect(Options{Lookup: envMap{nvidia.VisibleVar: text}.lookup, Root: root, LocalRank: local, GPUIdentity: true, Run: noFork(t)})
 		if n := len(withPrefix(got, "nv.gpu.")); n != 0 && n != 5 {
 			t.Fatalf("%q, local rank %q: %v", text, local, got)
 		}
@@ -262,11 +266,11 @@ func FuzzParseSMI(f *testing.F) {
 		if len(list) > strings.Count(out, "\n")+1 {
 			t.Fatalf("%d devices in %q", len(list), out)
 		}
-		for i, g := range list {
-			if g.memory < 0 {
-				t.Fatalf("device %d of %q: %+v", i, out, g)
+		for _, g := range list {
+			if g.memory < 0 || g.index < 0 {
+				t.Fatalf("%q: %+v", out, g)
 			}
-			g.attributes(i)
+			g.attributes()
 		}
 	})
 }

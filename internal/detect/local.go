@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/nemo-lens/lens/internal/nvidia"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -38,28 +39,10 @@ func (d *detector) local() []attribute.KeyValue {
 
 // gpuCount is the number of GPUs of the process; ok is false if nothing says.
 func (d *detector) gpuCount() (n int, ok bool) {
-	if text, set := d.Lookup(visibleVar); set {
-		n, exact := CountVisible(text), len(ParseVisible(text))
-		if d.ExactGPUCount {
-			return exact, true
-		}
-		if n != exact {
-			d.warn(fmt.Sprintf("%s=%q counts as %d GPUs, like in NeMo Lens; CUDA sees %d", visibleVar, shorten(text), n, exact))
-		}
-		return n, true
+	list := d.driver.devices()
+	if len(list) == 0 {
+		list = d.smi()
 	}
-	if n = len(d.driver.devices()); n > 0 {
-		return n, true
-	}
-	n = len(d.smi())
-	return n, n > 0
-}
-
-// shorten keeps text from outside from flooding a log.
-func shorten(text string) string {
-	const limit = 60
-	if len(text) > limit {
-		return text[:limit] + "..."
-	}
-	return text
+	visible := nvidia.ReadVisible(d.Lookup)
+	return visible.Count(known(list)), visible.IsSet() || len(list) > 0
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nemo-lens/lens/internal/nvidia"
 )
 
 // script puts an executable nvidia-smi first in the search path.
@@ -28,10 +30,24 @@ func script(t *testing.T, body string) (dir string) {
 }
 
 func TestRealRunOfNvidiaSMI(t *testing.T) {
-	script(t, `case "$*" in *uuid*noheader,nounits*) echo "GPU X, GPU-aa, 1, 00000000:07:00.0, 9.0, 10, 1.2";; *) exit 3;; esac`)
+	script(t, `case "$*" in *uuid*noheader,nounits*) echo "0, GPU X, GPU-aa, 1, 00000000:07:00.0, 9.0, 10, 1.2";; *) exit 3;; esac`)
 	got, warnings := Detect(Options{Lookup: envMap{}.lookup, Root: t.TempDir(), NvidiaSMI: true, GPUIdentity: true})
 	if v, _ := value(got, "nv.gpu.uuid"); v.AsString() != "GPU-aa" || len(warnings) > 0 {
 		t.Errorf("got %v, warnings %q", got, warnings)
+	}
+}
+
+func TestFieldC10ExitStatus14IsAWarning(t *testing.T) {
+	script(t, `echo "0, GPU X, GPU-aa, 1, 00000000:07:00.0, 9.0, 10, 1.2"; echo "WARNING: infoROM is corrupted at gpu 0000:07:00.0"; exit 14`)
+	got, warnings := Detect(Options{Lookup: envMap{}.lookup, Root: t.TempDir(), NvidiaSMI: true, GPUIdentity: true})
+	if v, _ := value(got, "nv.gpu.uuid"); v.AsString() != "GPU-aa" {
+		t.Errorf("got %v", got)
+	}
+	if v, _ := value(got, "host.gpu.count"); v.AsInt64() != 1 {
+		t.Errorf("%d devices", v.AsInt64())
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0].String(), "exit status 14") {
+		t.Errorf("warnings %q", warnings)
 	}
 }
 
@@ -51,13 +67,13 @@ func TestHangingNvidiaSMIIsKilled(t *testing.T) {
 			}
 		}
 	}()
-	_, err := run(ctx, "nvidia-smi")
+	_, err := nvidia.Run(ctx, "nvidia-smi")
 	if err == nil || ctx.Err() == nil {
 		t.Fatalf("the run ended with %v before it was stopped", err)
 	}
 	for _, name := range []string{"pid", "child"} {
 		id := pid(dir, name)
-		require.Eventually(t, func() bool { return !alive(id) }, 20*time.Second, time.Millisecond, "process %d (%s) lives on", id, name)
+		require.Eventually(t, func() bool { return !alive(id) }, 30*time.Second, time.Millisecond, "process %d (%s) lives on", id, name)
 	}
 }
 
@@ -87,10 +103,10 @@ func TestTimeoutIsAWarning(t *testing.T) {
 
 func TestEndlessOutputIsCut(t *testing.T) {
 	script(t, "while :; do echo 0123456789012345678901234567890123456789; done")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	out, err := run(ctx, "nvidia-smi")
-	if err == nil || ctx.Err() != nil || len(out) > maxFile {
+	out, err := nvidia.Run(ctx, "nvidia-smi")
+	if err == nil || ctx.Err() != nil || len(out) > nvidia.MaxOutput {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // processStart computes when a process was created from the text of its stat
@@ -28,7 +30,7 @@ func processStart(stat, uptime string, at time.Time, ticks int) (time.Time, erro
 	}
 	start, err := strconv.ParseUint(fields[startTicks], 10, 63)
 	if err != nil {
-		return bad(fmt.Sprintf("start ticks %q in the stat file are no number", shorten(fields[startTicks])))
+		return bad(fmt.Sprintf("start ticks %q in the stat file are no number", envtext.Shorten(fields[startTicks], 60)))
 	}
 	if ticks <= 0 {
 		return bad(fmt.Sprintf("%d clock ticks per second", ticks))
@@ -36,7 +38,7 @@ func processStart(stat, uptime string, at time.Time, ticks int) (time.Time, erro
 	first, _, _ := strings.Cut(strings.TrimSpace(uptime), " ")
 	up, err := strconv.ParseFloat(first, 64)
 	if err != nil || math.IsNaN(up) || up < 0 || up > 1e9 {
-		return bad(fmt.Sprintf("uptime %q is no number of seconds", shorten(first)))
+		return bad(fmt.Sprintf("uptime %q is no number of seconds", envtext.Shorten(first, 60)))
 	}
 	age := up - float64(start)/float64(ticks)
 	// Both clocks are rounded. More than that is an uptime file that counts from

@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/resattr"
 	"github.com/nemo-lens/lens/semconv"
@@ -104,7 +105,7 @@ func texts(lookup func(string) (string, bool), table []fromEnv) (attrs []attribu
 // DeriveSlurm returns the SLURM attributes of newer NeMo Lens from the
 // environment alone: nothing without SLURM_JOB_ID. Counters that are no numbers
 // are left out and named in a warning.
-func DeriveSlurm(lookup func(string) (string, bool)) (attrs []attribute.KeyValue, warnings []Warning) {
+func DeriveSlurm(lookup func(string) (string, bool)) (attrs []attribute.KeyValue, warnings []envtext.Warning) {
 	raw := firstOf(lookup, "SLURM_JOB_ID")
 	if raw == "" {
 		return nil, nil
@@ -143,15 +144,16 @@ func DeriveSlurm(lookup func(string) (string, bool)) (attrs []attribute.KeyValue
 	return append(attrs, semconv.NVDLJobUUIDKey.String(identity.JobUUID(lookup))), warnings
 }
 
-func badCounter(key attribute.Key, text string) Warning {
-	return Warning(string(key) + " is left out: " + `"` + shorten(text) + `" is not a whole number`)
+func badCounter(key attribute.Key, text string) envtext.Warning {
+	return envtext.Warning(string(key) + " is left out: " + envtext.Quote(text) + " is not a whole number")
 }
 
 // slurmNewer takes the known keys from OTEL_RESOURCE_ATTRIBUTES and fills what is
 // missing from the environment: inherited values win, and work without a job.
 func (d *detector) slurmNewer() []attribute.KeyValue {
 	// Whoever builds the resource reports what is wrong with the text.
-	parsed, _ := resattr.Parse(d.env(resattr.EnvVar))
+	text, _ := envtext.First(d.Lookup, resattr.EnvVar)
+	parsed, _ := resattr.Parse(text)
 	var inherited []attribute.KeyValue
 	for _, kv := range parsed {
 		text := kv.Value.AsString()

@@ -13,17 +13,17 @@
 //	A4   idempotence without waiting    TestA4…
 //	A5   cleanup skipped on exit        TestA5EndsOfAProgram; the README's program: TestReadmeProgramsRun (root)
 //	A6   signals                        TestA6Signals; TestASecondSignalEndsTheProcessAtOnce, TestNoSignalHandlerOnceStopped (root)
-//	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/openspans)
+//	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/record)
 //	A8   long-open spans invisible      TestA8AFlushedMarkerSurvivesAKill; lens has no pair of open and close without a span
 //	A9   one handle for all signals     TestA9TheHandleCoversEverySignal
 //	A10  collector gone first           TestA10CollectorGoesFirst
 //
 //	B  Loss while running
-//	B1   silent overflow                TestB1…; the queue by itself: TestAccounting (internal/batch)
+//	B1   silent overflow                TestB1…; the queue by itself: TestAccounting (internal/queue)
 //	B2   invalid UTF-8                  TestB2InvalidUTF8CostsNoSpan; each place alone, and no allocation: TestEachPlaceAlone, TestValidSpansAreFree (internal/guard)
 //	B3   size limit by count            TestB3LargeBatchesArrive
 //	B4   telemetry crash                TestB4BadExportersCostTheirSpansOnly, TestB4BadLoggersCostTheirLines, TestB4BadProcessorsCostNothingOfTheProgram
-//	B5   dead collector                 TestB5DeadCollector; the cost of an end: TestDeadCollectorCostsNoTime (internal/batch)
+//	B5   dead collector                 TestB5DeadCollector; the cost of an end: TestDeadCollectorCostsNoTime (internal/queue)
 //	B6   silent truncation              TestB6ManyAttributes
 //	B7   unbounded values               TestB7HugeTextIsCut
 //	B8   not a number                   TestB8NumbersThatAreNotFinite; metrics and logs: TestNotFiniteMetrics, TestNotFiniteLogs (internal/console)
@@ -79,7 +79,7 @@
 //	E12  contention                     TestEverythingAtOnce (root); the parallel benchmarks (root)
 //	E13  odd values                     TestE13AnyValue, TestE13AnyError
 //	E14  data race                      TestE14OneSpanInManyGoroutines
-//	E15  never-ended spans              TestE15SpansThatNeverEnd; TestLimit (internal/openspans)
+//	E15  never-ended spans              TestE15SpansThatNeverEnd; TestOpenLimit (internal/record)
 //	E16  names with ids                 TestE16NamesAreConstants
 //	E17  contract drift                 the vectors in testdata and TestNoopBuildHasTheSameAPI (root); TestEveryNameOfTheReferenceIsAConstant (semconv)
 //
@@ -101,12 +101,12 @@
 //	FA1  methods of logged values panic
 //	FA2  a metric callback panics or hangs
 //	FA3  two attributes with one name
-//	FA4  type of a wrapped error
+//	FA4  type of a wrapped error                       TestFieldA4TheTypeSaysWhatWentWrong; TestOf (internal/errtype)
 //
 //	B  Delivery
 //	FB1  metrics above the size limit        TestFieldB1MetricsAboveTheLimit, TestFieldB1LostPartsAreCounted, TestFieldB1OnePointThatIsTooLarge
-//	FB2  instruments taken before the set-up
-//	FB3  a signal without a destination
+//	FB2  instruments taken before the set-up           TestFieldB2WhatIsKeptRecordsIntoTheActiveSetUp; every kind of instrument: TestEveryInstrumentFollowsTheSetUp (internal/globals)
+//	FB3  a signal without a destination                TestFieldB3…
 //	FB4  a receiver without metrics          TestFieldB4NoPlaceForASignal
 //	FB5  hints and certificates in every mode TestFieldB5CertificatesInEveryMode, TestFieldB5HintsNameWhatHelps, TestFieldB5OnlyHeadersAreSet
 //	FB6  a loss without a cause
@@ -114,33 +114,33 @@
 //	FB8  buckets of the export duration      TestFieldB8ExportDurationHasBucketsBelowASecond
 //
 //	C  Configuration and identity
-//	FC1  quotes in variables
-//	FC2  ranks detected by default
-//	FC3  the operator's resource attributes
-//	FC4  one instance id a process
-//	FC5  nested launchers
-//	FC6  local ranks
-//	FC7  torchrun's run id
-//	FC8  a job in which nobody exports
-//	FC9  hidden devices
-//	FC10 what nvidia-smi prints
-//	FC11 32-bit platforms
+//	FC1  quotes in variables             TestFieldC1QuotesOfAnEnvFile (root); TestClean (internal/envtext)
+//	FC2  ranks detected by default       TestFieldC2RanksAreDetected (root)
+//	FC3  the operator's resource attributes TestFieldC3TheOperatorsAttributes, TestFieldC3TheNameInTheConfiguration (root)
+//	FC4  one instance id a process       TestFieldC4AChildIsAnInstanceOfItsOwn (root); TestFieldC4ProcessesOfOneRunAreInstances
+//	FC5  nested launchers                TestFieldC5TheInnerLauncherWins (internal/rankenv)
+//	FC6  local ranks                     TestFieldC6LocalRanks (internal/strategy)
+//	FC7  torchrun's run id               TestFieldC7OneRunIDForAJob (root); TestFieldC7NoneIsNoRunID (internal/identity)
+//	FC8  a job in which nobody exports   TestFieldC8NobodyWouldExport (internal/rankenv)
+//	FC9  hidden devices                  TestFieldC9HiddenDevices (internal/nvidia); TestFieldC9TheCountIsWhatCUDASees (internal/detect); TestFieldC9Select (gym/sampler)
+//	FC10 what nvidia-smi prints          TestFieldC10Rows, TestFieldC10ExitStatus (internal/nvidia); TestFieldC10ExitStatus14IsAWarning (internal/detect); TestFieldC10WhatIsKnownIsKept (gym/sampler)
+//	FC11 32-bit platforms                `make cross`: vet for 386, arm and arm64, the tests of the core on 386
 //
 //	D  HTTP, gRPC and the pool
-//	FD1  answers that nobody got
-//	FD2  optional interfaces of bodies
-//	FD3  what a handler leaves on a request
-//	FD4  cancelled without Close
-//	FD5  an error body that stalls
-//	FD6  secrets in error text
-//	FD7  series per Host header
-//	FD8  headers with many values
-//	FD9  cancellation in any form
-//	FD10 a redirect below a rollout
-//	FD11 keep-alive lines of an event stream
+//	FD1  answers that nobody got        TestFieldD1… (lenshttp, gym)
+//	FD2  optional interfaces of bodies  TestFieldD2HalfClose (lenshttp, gym/connpool); TestLike (internal/httpbody)
+//	FD3  what a handler leaves on a request TestFieldD3… (lenshttp, gym)
+//	FD4  cancelled without Close        TestFieldD4… (gym/connpool)
+//	FD5  an error body that stalls      TestFieldD5… (lenshttp)
+//	FD6  secrets in error text          TestFieldD6SecretsInErrors, FuzzCleanURL (lenshttp)
+//	FD7  series per Host header         TestFieldD7OneSeriesForAnyHost (lenshttp)
+//	FD8  headers with many values       TestFieldD8ManyValuedHeaders, TestW3CTraceparent, TestW3CTracestate (lenshttp)
+//	FD9  cancellation in any form       TestFieldD9ACancellationInAnyFormIsNoError; TestCanceled, TestCanceledIn (internal/errtype)
+//	FD10 a redirect below a rollout     TestFieldD10RedirectKeepsTheRollout (gym)
+//	FD11 keep-alive lines of a stream   TestFieldD11KeepAliveIsNoToken (gym)
 //
 //	E  Processes and signals
-//	FE1  signals ignored at start
-//	FE2  a main thread that has ended
-//	FE3  process ids used again
+//	FE1  signals ignored at start                      TestFieldE1IgnoredSignalsStayIgnored
+//	FE2  a main thread that has ended                  TestFieldE2TheMainThreadHasEnded (gym/memprofile)
+//	FE3  process ids used again                        TestFieldE3AProcessIDIsUsedAgain (gym/memprofile)
 package failuremodes

@@ -44,7 +44,7 @@ func TestC6NumbersOfEveryKind(t *testing.T) {
 					require.NoError(t, err, text)
 					require.Equal(t, 3, s.Count(otlptest.Traces), text)
 				}
-				said := strings.Count(tm.log.String(), variable)
+				said := strings.Count(tm.log.String(), variable+"=") // not those of an export that a millisecond did not suffice for
 				require.LessOrEqual(t, said, 2, "%q: %s", text, tm.log)
 				if _, err := strconv.Atoi(strings.TrimSpace(text)); err != nil && strings.TrimSpace(text) != "" {
 					require.NotZero(t, said, "nothing said of %q", text)
@@ -94,9 +94,15 @@ var idle = program("C7", func() {
 		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
 	check(h.ForceFlush(context.Background()), 71)
-	before := cpu()
-	time.Sleep(time.Second) // being idle is what is measured
-	fmt.Println((cpu() - before).Milliseconds())
+	// Being idle is what is measured. A loop takes what it can get in every second; what
+	// else there is to do, at the start and on a busy machine, leaves a quiet one.
+	quiet := false
+	for tries := 0; !quiet && tries < 30; tries++ {
+		before := cpu()
+		time.Sleep(time.Second)
+		quiet = cpu()-before < 100*time.Millisecond
+	}
+	fmt.Println(quiet)
 	_ = h.Shutdown(context.Background())
 })
 
@@ -110,9 +116,7 @@ func TestC7AnIdleProcessSleeps(t *testing.T) {
 			s := otlptest.Start(t)
 			p := runChild(t, idle, exportTo(grpcProtocol, s.GRPCURL(), "NEMO_LENS_METRICS_ENABLED=1", "NEMO_LENS_LOGS_ENABLED=1", env)...)
 			require.Zero(t, p.status(t), &p.stderr)
-			ms, err := strconv.Atoi(strings.TrimSpace(p.stdout.String()))
-			require.NoError(t, err)
-			require.Less(t, ms, 200, "milliseconds of CPU in a second of doing nothing; a loop takes a thousand")
+			require.Equal(t, "true\n", p.stdout.String(), "100 ms of CPU in each second of doing nothing")
 		})
 	}
 }
@@ -162,8 +166,8 @@ func TestC9Precedence(t *testing.T) {
 		attrs   []attribute.KeyValue
 		service string
 	}{
-		"default": {nil, nil, "nemo"},
-		"OTEL_RESOURCE_ATTRIBUTES does not override the identity": {variables("OTEL_RESOURCE_ATTRIBUTES", inherited), nil, "nemo"},
+		"default":                            {nil, nil, "nemo"},
+		"OTEL_RESOURCE_ATTRIBUTES":           {variables("OTEL_RESOURCE_ATTRIBUTES", inherited), nil, "other"},
 		"OTEL_SERVICE_NAME":                  {variables("OTEL_RESOURCE_ATTRIBUTES", inherited, "OTEL_SERVICE_NAME", "trainer"), nil, "trainer"},
 		"the program's attributes come last": {variables("OTEL_RESOURCE_ATTRIBUTES", inherited, "OTEL_SERVICE_NAME", "trainer"), []attribute.KeyValue{attribute.String("service.name", "code")}, "code"},
 	} {
@@ -186,7 +190,12 @@ func TestC9Precedence(t *testing.T) {
 				require.EqualValues(t, 1, res["dl.rank"], signal)
 				require.EqualValues(t, 2, res["dl.world_size"], signal)
 				require.Equal(t, "run-7", res["nemo.run.id"], signal)
-				require.Equal(t, "run-7-rank1", res["service.instance.id"], signal)
+				if c.vars != nil {
+					require.Equal(t, "other", res["service.instance.id"], signal)
+					require.Equal(t, "other", res["service.version"], signal)
+				} else {
+					require.Regexp(t, "^run-7-rank1-[0-9a-f]{8}$", res["service.instance.id"], signal)
+				}
 				require.EqualValues(t, os.Getpid(), res["process.pid"], signal)
 				if c.vars != nil {
 					require.Equal(t, "blue", res["team"], signal)
@@ -376,11 +385,19 @@ func TestC16Launchers(t *testing.T) {
 			}
 		})
 	}
+	t.Run("ranks are read without being asked for", func(t *testing.T) {
+		for k, v := range torchrun("0", "4") {
+			t.Setenv(k, v)
+		}
+		none := config(func(c *lens.Config) { c.Exporter = "none" })
+		require.False(t, setUp(t, none).IsExporting(), "the last rank exports")
+	})
 	t.Run("a process that is no rank", func(t *testing.T) {
 		for k, v := range torchrun("0", "4") {
 			t.Setenv(k, v)
 		}
-		require.True(t, setUp(t, config(func(c *lens.Config) { c.Exporter = "none" })).IsExporting(), "RANK is read only when asked for")
+		none := config(func(c *lens.Config) { c.Exporter = "none" })
+		require.True(t, setUp(t, none, lens.WithRank(0, 1)).IsExporting())
 	})
 	t.Run("nobody exports", func(t *testing.T) {
 		tm := setUp(t, config(func(c *lens.Config) { c.ExportRank = 4 }), lens.WithRank(0, 4))
@@ -414,6 +431,20 @@ func TestC17TwoProcessesAreTwoInstances(t *testing.T) {
 		}
 		require.EqualValues(t, p.Process.Pid, spans[0].Resource["process.pid"])
 		ids[spans[0].Resource["service.instance.id"]] = true
+	}
+	require.Len(t, ids, 2)
+}
+
+// FC4: the rank and the run are the same in both, as for a process and its child.
+func TestFieldC4ProcessesOfOneRunAreInstances(t *testing.T) {
+	t.Parallel()
+	ids := map[any]bool{}
+	for range 2 {
+		s := otlptest.Start(t)
+		p := startChild(t, whoAmI, append(exportTo(grpcProtocol, s.GRPCURL()), "NEMO_LENS_RUN_ID=run")...)
+		require.Zero(t, p.status(t), &p.stderr)
+		require.Equal(t, "run", s.Spans()[0].Resource["nemo.run.id"])
+		ids[s.Spans()[0].Resource["service.instance.id"]] = true
 	}
 	require.Len(t, ids, 2)
 }

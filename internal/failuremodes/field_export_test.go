@@ -138,7 +138,7 @@ func TestFieldB5HintsNameWhatHelps(t *testing.T) {
 
 		settings["ENDPOINT"] = strings.Replace(settings["ENDPOINT"], "https", "http", 1)
 		cfg := m.config(t, settings)
-		cfg.Enabled, cfg.SpanGroups, cfg.MetricsEnabled, cfg.ShutdownTimeout = true, "all", false, 2*time.Second
+		cfg.Enabled, cfg.SpanGroups, cfg.MetricsEnabled, cfg.ShutdownTimeout = true, "all", false, 300*time.Millisecond
 		tm := setUp(t, cfg)
 		require.Contains(t, tm.log.String(), m.name("CERTIFICATE")+" is not used")
 		makeSpans(1)
@@ -228,13 +228,15 @@ func record(t *testing.T, tm telemetry, instruments, points int) {
 	for i := range instruments {
 		gauge, err := tm.Meter().Int64ObservableGauge(fmt.Sprint("tokens", i))
 		require.NoError(t, err)
-		_, err = tm.Meter().RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		registered, err := tm.Meter().RegisterCallback(func(_ context.Context, o metric.Observer) error {
 			for p := range points {
 				o.ObserveInt64(gauge, int64(p), metric.WithAttributes(attribute.Int("point", p), attribute.String("text", long)))
 			}
 			return nil
 		}, gauge)
 		require.NoError(t, err)
+		// It would go on in the next set-up.
+		t.Cleanup(func() { require.NoError(t, registered.Unregister()) })
 	}
 }
 

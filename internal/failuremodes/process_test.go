@@ -64,7 +64,7 @@ func (c *child) start(t *testing.T) {
 // ready waits until the child has written the word ready.
 func (c *child) ready(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(c.stdout.String(), "ready\n") }, 30*time.Second, 5*time.Millisecond,
+	require.Eventually(t, func() bool { return strings.Contains(c.stdout.String(), "ready\n") }, limit, 5*time.Millisecond,
 		"the child is not ready: %s", &c.stderr)
 }
 
@@ -78,7 +78,7 @@ func (c *child) signal(t *testing.T, sig os.Signal) {
 func (c *child) status(t *testing.T) int {
 	t.Helper()
 	if c.ProcessState == nil {
-		kill := time.AfterFunc(60*time.Second, func() { _ = c.Process.Kill() })
+		kill := time.AfterFunc(2*limit, func() { _ = c.Process.Kill() })
 		defer kill.Stop()
 		var exit *exec.ExitError
 		if err := c.Wait(); err != nil && !errors.As(err, &exit) {
@@ -113,7 +113,7 @@ func (b *buffer) String() string {
 // exportTo is the environment of a child that exports every group to the receiver.
 func exportTo(protocol, url string, more ...string) []string {
 	return append([]string{
-		"NEMO_LENS_ENABLED=1", "NEMO_LENS_SPAN_GROUPS=all", "NEMO_LENS_METRICS_ENABLED=0", "NEMO_LENS_RUN_ID=run-7",
+		"NEMO_LENS_ENABLED=1", "NEMO_LENS_SPAN_GROUPS=all", "NEMO_LENS_METRICS_ENABLED=0", "NEMO_LENS_RUN_ID=run-7", "NEMO_LENS_SHUTDOWN_TIMEOUT=30s",
 		"OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_EXPORTER_OTLP_ENDPOINT=" + url,
 	}, more...)
 }

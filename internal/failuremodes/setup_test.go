@@ -27,7 +27,7 @@ const (
 var protocols = []string{grpcProtocol, httpProtocol}
 
 // limit is far above every deadline here, for what must not take for ever.
-const limit = 20 * time.Second
+const limit = 60 * time.Second
 
 // telemetry is a set-up of a test with what lens says of itself.
 type telemetry struct {
@@ -35,10 +35,10 @@ type telemetry struct {
 	log *buffer
 }
 
-// config has every group on, spans only, and a short time to shut down.
+// config has every group on, spans only, and time enough to shut down on a busy machine.
 func config(change ...func(*lens.Config)) lens.Config {
 	c := lens.DefaultConfig()
-	c.Enabled, c.SpanGroups, c.MetricsEnabled, c.ShutdownTimeout = true, "all", false, 2*time.Second
+	c.Enabled, c.SpanGroups, c.MetricsEnabled, c.ShutdownTimeout = true, "all", false, 30*time.Second
 	for _, f := range change {
 		f(&c)
 	}
@@ -81,6 +81,9 @@ func fromEnv(t *testing.T, variables map[string]string, opts ...lens.Option) (te
 		return telemetry{}, err
 	}
 	cfg.Enabled, cfg.SpanGroups = true, "all"
+	if cfg.ShutdownTimeout == lens.DefaultConfig().ShutdownTimeout {
+		cfg.ShutdownTimeout = config().ShutdownTimeout
+	}
 	if _, set := variables["NEMO_LENS_METRICS_ENABLED"]; !set {
 		cfg.MetricsEnabled = false
 	}

@@ -240,7 +240,7 @@ func TestNothingOfASpanIsKept(t *testing.T) {
 		t.Errorf("lost %d of 3, want 1: %v", outcome.Lost(err, 3), err)
 	}
 	for range 3 {
-		deadline := time.After(10 * time.Second)
+		deadline := time.After(30 * time.Second)
 		for collected := false; !collected; {
 			runtime.GC()
 			select {

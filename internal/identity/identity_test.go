@@ -114,6 +114,18 @@ func TestSingleTraceIDMatchesReference(t *testing.T) {
 	}
 }
 
+func TestFieldC7NoneIsNoRunID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{"none": false, "None": false, " ": false, "exp-7": true} {
+		if uuid, ok := identity.RunUUID("", env(map[string]string{"TORCHELASTIC_RUN_ID": id})); ok != want {
+			t.Errorf("TORCHELASTIC_RUN_ID=%q: run UUID %q", id, uuid)
+		}
+	}
+	if _, ok := identity.RunUUID("run", env(map[string]string{"TORCHELASTIC_RUN_ID": "none"})); !ok {
+		t.Error("no run UUID for an explicit id")
+	}
+}
+
 func TestRunID(t *testing.T) {
 	t.Parallel()
 	handedDown := "team=x,nemo.run.id=exp%2F1"
@@ -124,7 +136,12 @@ func TestRunID(t *testing.T) {
 		source   identity.RunIDSource
 	}{
 		{"mine", map[string]string{"SLURM_JOB_ID": "7", "OTEL_RESOURCE_ATTRIBUTES": handedDown}, "mine", identity.RunIDExplicit},
-		{"", map[string]string{"SLURM_JOB_ID": "7", "OTEL_RESOURCE_ATTRIBUTES": handedDown}, "7", identity.RunIDSlurm},
+		{"", map[string]string{"SLURM_JOB_ID": "7", "OTEL_RESOURCE_ATTRIBUTES": handedDown}, "exp/1", identity.RunIDInherited},
+		{"", map[string]string{"SLURM_JOB_ID": "7", "TORCHELASTIC_RUN_ID": "exp"}, "7", identity.RunIDSlurm},
+		{"", map[string]string{"TORCHELASTIC_RUN_ID": "exp"}, "exp", identity.RunIDTorchrun},
+		{"", map[string]string{"TORCHELASTIC_RUN_ID": "none"}, "", identity.RunIDRandom},
+		{"", map[string]string{"TORCHELASTIC_RUN_ID": ` "None" `}, "", identity.RunIDRandom},
+		{"", map[string]string{"OTEL_RESOURCE_ATTRIBUTES": `"nemo.run.id=q"`}, "q", identity.RunIDInherited},
 		{"", map[string]string{"SLURM_JOB_ID": " 7 "}, " 7 ", identity.RunIDSlurm},
 		{"", map[string]string{"SLURM_JOB_ID": " ", "OTEL_RESOURCE_ATTRIBUTES": handedDown}, "exp/1", identity.RunIDInherited},
 		{"", map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "nemo.run.id=007,"}, "007", identity.RunIDInherited},

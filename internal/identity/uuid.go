@@ -19,7 +19,8 @@ func JobUUID(lookup func(string) (string, bool)) string {
 
 // RunUUID returns the UUID (version 5, URL namespace) of this run of the job: a
 // restart by SLURM or by torchrun gives another one. Outside SLURM the run is
-// known by runID, else by TORCHELASTIC_RUN_ID; with neither the result is
+// known by runID, else by TORCHELASTIC_RUN_ID, which is torchrun's "none" in a
+// job without an id and then counts as unset; with neither the result is
 // ("", false).
 func RunUUID(runID string, lookup func(string) (string, bool)) (string, bool) {
 	_, isArray := lookup("SLURM_ARRAY_TASK_ID")
@@ -35,7 +36,7 @@ func RunUUID(runID string, lookup func(string) (string, bool)) (string, bool) {
 		return nameUUID(name), true
 	}
 	if runID == "" {
-		runID, _ = lookup("TORCHELASTIC_RUN_ID")
+		runID = elasticRunID(lookup)
 	}
 	if runID == "" {
 		return "", false

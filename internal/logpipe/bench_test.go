@@ -7,6 +7,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
+
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 type discard struct{}
@@ -35,7 +37,7 @@ func BenchmarkEmit(b *testing.B) {
 		run(b, p.Provider.Logger("bench"))
 		_ = p.Shutdown(context.Background())
 		s := p.Stats()
-		b.ReportMetric(100*float64(s.Dropped)/float64(s.Emitted), "%lost")
+		b.ReportMetric(100*float64(s.Dropped)/float64(s.Given), "%lost")
 	})
 	b.Run("sdk", func(b *testing.B) {
 		e := &counter{}
@@ -61,7 +63,7 @@ func (c *counter) Export(_ context.Context, r []sdklog.Record) error {
 func BenchmarkEmitInOutage(b *testing.B) {
 	release := make(chan struct{})
 	exp := &exporter{do: func(context.Context, []sdklog.Record) error { <-release; return nil }}
-	p := New(Settings{Exporter: exp, Batch: Config{BatchSize: 1, QueueSize: 1, MaxWait: -1}})
+	p := New(Settings{Exporter: exp, Batch: queue.Config{BatchSize: 1, QueueSize: 1, MaxWait: -1}})
 	l := p.Provider.Logger("bench")
 	var r log.Record
 	r.SetBody(attribute.StringValue("a line of text"))

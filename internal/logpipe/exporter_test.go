@@ -14,6 +14,9 @@ import (
 	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // Whatever an exporter does, it costs the records of its call and is told.
@@ -39,7 +42,7 @@ func TestBadExporters(t *testing.T) {
 			p := New(Settings{Exporter: c.exp, Endpoint: "http://there", Log: out.log()})
 			emit(t.Context(), p, 3)
 			err := p.ForceFlush(t.Context())
-			var loss *LossError
+			var loss *outcome.LossError
 			if !errors.As(err, &loss) || loss.Failed != c.lost || loss.Of != 3 || !strings.Contains(err.Error(), c.want) ||
 				!strings.Contains(err.Error(), "http://there") || strings.Contains(err.Error(), "abc123") {
 				t.Errorf("error of the flush: %v", err)
@@ -53,7 +56,7 @@ func TestBadExporters(t *testing.T) {
 			if strings.Contains(out.String(), "abc123") {
 				t.Errorf("a secret in the log: %s", out.String())
 			}
-			wantStats(t, p, Stats{Emitted: 3, Exported: 3 - c.lost, Failed: c.lost})
+			wantStats(t, p, Stats{Stats: queue.Stats{Given: 3, Exported: 3 - c.lost, Failed: c.lost}})
 			if err := p.Shutdown(t.Context()); !errors.As(err, &loss) || loss.Failed != c.lost {
 				t.Errorf("error of the shutdown: %v", err)
 			}
@@ -79,7 +82,7 @@ func TestLossIsReportedOnce(t *testing.T) {
 		}
 		return nil
 	}
-	p := New(Settings{Exporter: exp, Log: out.log(), Batch: Config{BatchSize: 1}})
+	p := New(Settings{Exporter: exp, Log: out.log(), Batch: queue.Config{BatchSize: 1}})
 	emit(t.Context(), p, 1000)
 	_ = p.ForceFlush(t.Context())
 	until(t, "a warning", func() bool { return strings.Contains(out.String(), "being lost") })
@@ -109,11 +112,11 @@ func TestTooLargeIsSplit(t *testing.T) {
 	p := New(Settings{Exporter: exp})
 	emit(t.Context(), p, 16)
 	err := p.Shutdown(t.Context())
-	var loss *LossError
+	var loss *outcome.LossError
 	if !errors.As(err, &loss) || loss.Failed != 1 || loss.Of != 16 {
 		t.Errorf("error %v", err)
 	}
-	wantStats(t, p, Stats{Emitted: 16, Exported: 15, Failed: 1})
+	wantStats(t, p, Stats{Stats: queue.Stats{Given: 16, Exported: 15, Failed: 1}})
 	if n := len(exp.records()); n != 15 {
 		t.Errorf("%d records", n)
 	}
@@ -190,7 +193,7 @@ func TestNothingStartedWithoutExporter(t *testing.T) {
 func TestProviderFlushes(t *testing.T) {
 	t.Parallel()
 	exp := &exporter{}
-	p := New(Settings{Exporter: exp, Batch: Config{Delay: time.Hour}})
+	p := New(Settings{Exporter: exp, Batch: queue.Config{Delay: time.Hour}})
 	emit(t.Context(), p, 2)
 	if err := p.Provider.ForceFlush(t.Context()); err != nil || len(exp.records()) != 2 {
 		t.Errorf("%d records, error %v", len(exp.records()), err)

@@ -7,46 +7,24 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
-)
 
-func TestConfigIsClamped(t *testing.T) {
-	t.Parallel()
-	def := Config{
-		QueueSize: DefaultQueueSize, BatchSize: DefaultBatchSize, Delay: DefaultDelay,
-		ExportTimeout: DefaultExportTimeout, MaxWait: DefaultMaxWait,
-	}
-	for name, c := range map[string]struct{ in, want Config }{
-		"nothing":  {Config{}, def},
-		"negative": {Config{QueueSize: -1, BatchSize: -1, Delay: -1, ExportTimeout: -1}, def},
-		"huge": {
-			Config{QueueSize: 1 << 30, BatchSize: 1 << 30, Delay: time.Hour, MaxWait: -1},
-			Config{QueueSize: MaxQueueSize, BatchSize: MaxBatchSize, Delay: time.Hour, ExportTimeout: DefaultExportTimeout, MaxWait: -1},
-		},
-		"tiny": {
-			Config{QueueSize: 3, BatchSize: 100, Delay: 1, ExportTimeout: 1, MaxWait: 1, Block: true},
-			Config{QueueSize: 3, BatchSize: 3, Delay: MinDelay, ExportTimeout: MinExportTimeout, MaxWait: 1, Block: true},
-		},
-	} {
-		if got := c.in.normal(); got != c.want {
-			t.Errorf("%s: %+v, want %+v", name, got, c.want)
-		}
-	}
-}
+	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
+)
 
 func TestBatchesAreFullAndOrdered(t *testing.T) {
 	t.Parallel()
 	exp := &exporter{}
-	p := New(Settings{Exporter: exp, Batch: Config{BatchSize: 10, Delay: time.Hour}})
+	p := New(Settings{Exporter: exp, Batch: queue.Config{BatchSize: 10, Delay: time.Hour}})
 	emit(t.Context(), p, 25)
 	until(t, "two full batches", func() bool { return p.Stats().Exported == 20 })
-	wantStats(t, p, Stats{Emitted: 25, Exported: 20, Queued: 5})
+	wantStats(t, p, Stats{Stats: queue.Stats{Given: 25, Exported: 20, Queued: 5}})
 	if err := p.ForceFlush(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -62,22 +40,9 @@ func TestBatchesAreFullAndOrdered(t *testing.T) {
 			t.Fatalf("record %d is %q", i, r.Body().AsString())
 		}
 	}
-	wantStats(t, p, Stats{Emitted: 28, Exported: 28})
+	wantStats(t, p, Stats{Stats: queue.Stats{Given: 28, Exported: 28}})
 	if exp.shutdowns() != 1 {
 		t.Errorf("%d shutdowns of the exporter", exp.shutdowns())
-	}
-}
-
-func TestDelayFlushes(t *testing.T) {
-	t.Parallel()
-	exp := &exporter{}
-	p := New(Settings{Exporter: exp, Batch: Config{Delay: time.Millisecond}})
-	for i := range 3 {
-		emit(t.Context(), p, 1)
-		until(t, "exported", func() bool { return p.Stats().Exported == uint64(i+1) })
-	}
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -121,66 +86,22 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 	release := make(chan struct{})
 	exp := &exporter{do: func(context.Context, []sdklog.Record) error { <-release; return nil }}
 	var out lines
-	p := New(Settings{Exporter: exp, Endpoint: "grpc://there", Log: out.log(), Batch: Config{QueueSize: 10, BatchSize: 5, Delay: time.Hour}})
+	p := New(Settings{Exporter: exp, Endpoint: "grpc://there", Log: out.log(), Batch: queue.Config{QueueSize: 10, BatchSize: 5, Delay: time.Hour}})
 	emit(t.Context(), p, 5)
 	until(t, "with the exporter", func() bool { return len(exp.calls()) == 1 })
 	emit(t.Context(), p, 10+7)
-	wantStats(t, p, Stats{Emitted: 22, Dropped: 7, Queued: 15})
+	wantStats(t, p, Stats{Stats: queue.Stats{Given: 22, Dropped: 7, Queued: 15}})
 	until(t, "a warning", func() bool { return out.String() != "" })
 	close(release)
 	err := p.Shutdown(t.Context())
-	wantStats(t, p, Stats{Emitted: 22, Exported: 15, Dropped: 7})
-	var loss *LossError
+	wantStats(t, p, Stats{Stats: queue.Stats{Given: 22, Exported: 15, Dropped: 7}})
+	var loss *outcome.LossError
 	if !errors.As(err, &loss) || loss.Dropped != 7 || loss.Failed != 0 || loss.Of != 22 || loss.Cause != nil {
 		t.Errorf("error %v", err)
 	}
-	const want = "lens: exporting log records to grpc://there: lens: 7 of 22 log records lost: 7 dropped because the queue was full"
+	const want = "lens: 7 of 22 log records lost on the way to grpc://there: dropped because the queue was full"
 	if err != nil && err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
-	}
-}
-
-func TestBlockingLosesNothing(t *testing.T) {
-	t.Parallel()
-	exp := &exporter{do: func(context.Context, []sdklog.Record) error {
-		for range rand.IntN(50) { // leaves the cores to the producers, so that the queue fills
-			runtime.Gosched()
-		}
-		return nil
-	}}
-	p := New(Settings{Exporter: exp, Batch: Config{QueueSize: 16, BatchSize: 4, Block: true}})
-	inParallel(8, 500, func() { emit(context.Background(), p, 1) })
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-	wantStats(t, p, Stats{Emitted: 4000, Exported: 4000})
-	if n := len(exp.records()); n != 4000 {
-		t.Errorf("%d records at the exporter", n)
-	}
-}
-
-// Producers that wait for room are let go by a shutdown, and counted.
-func TestShutdownFreesBlockedProducers(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	exp := &exporter{do: func(context.Context, []sdklog.Record) error { <-release; return nil }}
-	p := New(Settings{Exporter: exp, Batch: Config{QueueSize: 1, BatchSize: 1, Block: true}})
-	var wg sync.WaitGroup
-	for range 6 {
-		wg.Go(func() { emit(context.Background(), p, 1) })
-	}
-	until(t, "four blocked", func() bool { return p.Stats() == Stats{Emitted: 6, Queued: 6} })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := p.Shutdown(ctx); err == nil {
-		t.Error("no error")
-	}
-	wg.Wait()
-	close(release)
-	until(t, "given up", func() bool { return p.end.Context().Err() != nil })
-	s := p.Stats()
-	if checkSum(t, s); s.Emitted != 6 || s.Exported+s.Dropped+s.Failed != 6 {
-		t.Errorf("stats %+v", s)
 	}
 }
 
@@ -188,7 +109,7 @@ func TestShutdownFreesBlockedProducers(t *testing.T) {
 // the numbers add up.
 func TestBooksAreExact(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]Config{
+	for name, cfg := range map[string]queue.Config{
 		"dropping":  {QueueSize: 64, BatchSize: 16, Delay: time.Millisecond},
 		"impatient": {QueueSize: 64, BatchSize: 16, Delay: time.Millisecond, MaxWait: -1},
 		"blocking":  {QueueSize: 64, BatchSize: 16, Delay: time.Millisecond, Block: true},
@@ -228,7 +149,7 @@ func TestBooksAreExact(t *testing.T) {
 			close(stop)
 			<-watched
 			s := p.Stats()
-			if checkSum(t, s); s.Queued != 0 || s.Emitted != 8000 {
+			if checkSum(t, s); s.Queued != 0 || s.Given != 8000 {
 				t.Errorf("stats %+v", s)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
 	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // What an exporter logs while it exports is suppressed and counted, with its context
@@ -43,17 +44,17 @@ func TestExporterCannotFeedItself(t *testing.T) {
 		emit(context.Background(), p, 1)
 		return nil
 	}
-	p = New(Settings{Exporter: exp, Batch: Config{BatchSize: 1}})
+	p = New(Settings{Exporter: exp, Batch: queue.Config{BatchSize: 1}})
 	emit(t.Context(), p, 1)
 	until(t, "both exported", func() bool { return p.Stats().Exported == 2 })
 	s := p.Stats()
-	if s.Emitted != 2 || s.Suppressed != 6 {
+	if s.Given != 2 || s.Suppressed != 6 {
 		t.Errorf("stats %+v", s)
 	}
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if s := p.Stats(); s.Emitted != 2 || s.Suppressed != 8 {
+	if s := p.Stats(); s.Given != 2 || s.Suppressed != 8 {
 		t.Errorf("stats after the shutdown %+v", s)
 	}
 }
@@ -81,7 +82,7 @@ func TestPlumbingIsSuppressed(t *testing.T) {
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	wantStats(t, p, Stats{Emitted: 3, Exported: 3, Suppressed: 4})
+	wantStats(t, p, Stats{queue.Stats{Given: 3, Exported: 3}, 4})
 }
 
 // The program's logger exports through the very pipeline whose losses it is told.
@@ -89,14 +90,14 @@ func TestOwnWarningsDoNotFeedBack(t *testing.T) {
 	t.Parallel()
 	exp := &exporter{do: func(context.Context, []sdklog.Record) error { return errors.New("refused") }}
 	h := &feedback{told: make(chan struct{}, 100)}
-	p := New(Settings{Exporter: exp, Log: errlog.New(slog.New(h)), Batch: Config{BatchSize: 1}})
+	p := New(Settings{Exporter: exp, Log: errlog.New(slog.New(h)), Batch: queue.Config{BatchSize: 1}})
 	h.p.Store(p)
 	emit(t.Context(), p, 5)
 	_ = p.ForceFlush(t.Context())
 	<-h.told
 	until(t, "suppressed", func() bool { return p.Stats().Suppressed > 0 })
 	_ = p.Shutdown(t.Context())
-	if s := p.Stats(); s.Emitted != 5 || s.Failed != 5 {
+	if s := p.Stats(); s.Given != 5 || s.Failed != 5 {
 		t.Errorf("stats %+v", s)
 	}
 }

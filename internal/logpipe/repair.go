@@ -13,11 +13,11 @@ import (
 
 // repair makes all text of the records valid UTF-8, in place: they are the queue's
 // own copies. Valid records cost no allocation, but for lists and maps in them.
-func (q *queue) repair(records []sdklog.Record) {
+func (p *Pipeline) repair(records []sdklog.Record) {
 	for i := range records {
 		if repairRecord(&records[i]) {
 			reentry.Do(func() {
-				q.log.Warn("log text repaired", "lens: text in log records that is not UTF-8 was repaired")
+				p.log.Warn("log text repaired", "lens: text in log records that is not UTF-8 was repaired")
 			})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/internal/loopback"
+	"github.com/nemo-lens/lens/internal/otlptest"
 )
 
 var _ lens.Broadcaster = (*loopback.Group)(nil)
@@ -190,7 +191,7 @@ func TestTraceContextReachesEveryRank(t *testing.T) {
 
 func TestJoinByAddress(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := otlptest.ClosedAddr(t)
 	groups := join(t, 3, func(o *loopback.Options) { o.File, o.Addr, o.Key = "", addr, "secret" })
 	for _, err := range onAll(groups, func(g *loopback.Group) error { return g.Barrier(soon(t)) }) {
 		assert.NoError(t, err)

@@ -13,15 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nemo-lens/lens/internal/loopback"
+	"github.com/nemo-lens/lens/internal/otlptest"
 )
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, l.Close()) }()
-	return l.Addr().String()
-}
 
 // blamed asserts that err blames rank.
 func blamed(t *testing.T, err error, rank int) {
@@ -196,7 +189,7 @@ func TestMissingRanksAreNamed(t *testing.T) {
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	for _, o := range []loopback.Options{
-		{Rank: 1, WorldSize: 2, Addr: freeAddr(t)},
+		{Rank: 1, WorldSize: 2, Addr: otlptest.ClosedAddr(t)},
 		{Rank: 1, WorldSize: 2, File: meetingFile(t)},
 	} {
 		o.Timeout = 100 * time.Millisecond
@@ -209,7 +202,7 @@ func TestNobodyListens(t *testing.T) {
 
 func TestJoinRefusals(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := otlptest.ClosedAddr(t)
 	options := func(rank int) loopback.Options {
 		return loopback.Options{Rank: rank, WorldSize: 3, Addr: addr, Key: "secret", Timeout: within}
 	}
@@ -258,7 +251,7 @@ func TestJoinRefusals(t *testing.T) {
 // Strangers, silent or loud, hold nobody up.
 func TestStrangersAreTurnedAway(t *testing.T) {
 	t.Parallel()
-	addr := freeAddr(t)
+	addr := otlptest.ClosedAddr(t)
 	hub := make(chan *loopback.Group, 1)
 	go func() {
 		g, err := loopback.Join(soon(t), loopback.Options{Rank: 0, WorldSize: 2, Addr: addr})

@@ -14,6 +14,6 @@
 //     does. All callers share the work and its result.
 //   - Text that is not UTF-8 is repaired.
 //   - Lost points are counted, logged at the pace of errlog, and in the errors of
-//     ForceFlush and Shutdown as a [*LossError]. A lost point of a cumulative instrument
+//     ForceFlush and Shutdown as a *outcome.LossError. A lost point of a cumulative instrument
 //     leaves a hole in its curve and not in its sum.
 package metricpipe

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is more than any machine needs.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // exporter keeps what it gets and does in its calls what the test wants.
 type exporter struct {

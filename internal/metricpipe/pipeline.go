@@ -9,11 +9,10 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // Settings is everything that a pipeline is built from. Besides it the SDK reads
@@ -36,22 +35,23 @@ type Settings struct {
 // Pipeline is the way of a measurement from its instrument to the exporter. Every
 // method is safe for concurrent use.
 type Pipeline struct {
-	Provider *sdkmetric.MeterProvider
+	Provider *MeterProvider
 	sender   *sender // nil without an exporter
 	others   []sdkmetric.Reader
-	end      *ending.Shared
+	end      *queue.Ending
 	endpoint string
 }
 
 // New builds the pipeline. It cannot fail. With an exporter it starts one goroutine,
 // which Shutdown ends, and otherwise none.
 func New(s Settings) *Pipeline {
-	p := &Pipeline{endpoint: s.Endpoint, others: s.Readers}
+	callbacks := newCallbackGuard(s.Log)
+	p := &Pipeline{endpoint: s.Endpoint, others: guarded(s.Readers, s.Log)}
 	var collected chan struct{}
 	if s.Exporter != nil {
 		collected = make(chan struct{})
 	}
-	p.end = ending.New(p.verdict, collected)
+	p.end = queue.NewEnding(p.verdict, collected)
 	if s.Interval <= 0 {
 		s.Interval = otelenv.DefaultMetricInterval
 	}
@@ -62,12 +62,13 @@ func New(s Settings) *Pipeline {
 	opts := []sdkmetric.Option{sdkmetric.WithResource(res)}
 	if s.Exporter != nil {
 		p.sender = newSender(s, p.end, collected)
+		p.sender.guard, callbacks.lost = callbacks, p.sender.missed
 		opts = append(opts, sdkmetric.WithReader(ownReader{p.sender.reader, p.sender}))
 	}
-	for _, r := range s.Readers {
+	for _, r := range p.others {
 		opts = append(opts, sdkmetric.WithReader(r))
 	}
-	p.Provider = sdkmetric.NewMeterProvider(opts...)
+	p.Provider = &MeterProvider{sdkmetric.NewMeterProvider(opts...), callbacks}
 	if p.sender != nil {
 		go p.sender.work(s.Interval)
 	}
@@ -87,7 +88,7 @@ func (r ownReader) ForceFlush(ctx context.Context) error { return r.sender.flush
 func (ownReader) Shutdown(context.Context) error { return nil }
 
 // ForceFlush collects, exports, and waits for the outcome, at most until ctx is done.
-// The error names the endpoint and wraps a [*LossError] when points were lost since
+// The error names the endpoint and wraps a *[outcome.LossError] when points were lost since
 // the last report. After Shutdown has begun it does nothing.
 func (p *Pipeline) ForceFlush(ctx context.Context) error {
 	var err error
@@ -96,8 +97,7 @@ func (p *Pipeline) ForceFlush(ctx context.Context) error {
 	}
 	for _, r := range p.others {
 		if f, ok := r.(interface{ ForceFlush(context.Context) error }); ok {
-			e, _ := outcome.Call(ctx, fmt.Sprintf("ForceFlush of the metric reader %T", r), func() error { return f.ForceFlush(ctx) })
-			err = errors.Join(err, e)
+			err = errors.Join(err, f.ForceFlush(ctx))
 		}
 	}
 	return err
@@ -105,16 +105,17 @@ func (p *Pipeline) ForceFlush(ctx context.Context) error {
 
 // Shutdown collects a last time, exports that, shuts exporter and readers down and
 // ends the goroutine. Every caller waits for the same work and gets its result: an
-// error that names the endpoint and wraps a [*LossError] with the numbers of the whole
+// error that names the endpoint and wraps a *[outcome.LossError] with the numbers of the whole
 // life when any point was lost. A caller whose ctx is done earlier gets the numbers as
 // they are when what is not exported yet is lost.
 func (p *Pipeline) Shutdown(ctx context.Context) error {
+	callerCtx := ctx
 	return p.end.Wait(ctx, func(ctx context.Context) error {
 		var err error
 		if p.sender != nil {
-			err = p.sender.drain(ctx)
+			err = p.sender.drain(ctx, callerCtx)
 		}
-		ctx, cancel := ending.Grace(ctx)
+		ctx, cancel := queue.Grace(ctx)
 		defer cancel()
 		return errors.Join(err, p.Provider.Shutdown(ctx))
 	})
@@ -134,9 +135,9 @@ func (p *Pipeline) verdict(timeUp error, final bool) error {
 		err = p.sender.verdict(timeUp, final)
 	}
 	if err == nil {
-		err = fmt.Errorf("lens: the metric pipeline did not shut down in time: %w", timeUp)
+		err = named(p.endpoint, fmt.Errorf("lens: the metric pipeline did not shut down in time: %w", timeUp))
 	}
-	return named(p.endpoint, err)
+	return err
 }
 
 func named(endpoint string, err error) error {

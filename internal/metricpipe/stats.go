@@ -1,7 +1,6 @@
 package metricpipe
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/nemo-lens/lens/internal/outcome"
@@ -13,7 +12,7 @@ type Stats struct {
 	Exports    uint64 // calls of the exporter that came back, or were given up
 	Failed     uint64 // of them, those with an error
 	Points     uint64 // data points that the exporter took
-	LostPoints uint64 // data points that it did not take, or was not given in time
+	LostPoints uint64 // data points that it did not take, or was not given in time, and one for each value that a callback did not deliver
 
 	LastDuration, TotalDuration time.Duration // of the exports that came back
 }
@@ -30,30 +29,14 @@ func (s *sender) snapshot(givenUp bool) Stats {
 	return out
 }
 
-// LossError says that data points were lost.
-type LossError struct {
-	Points uint64 // lost
-	Of     uint64 // all whose fate was decided in the same time
-	Cause  error  // of the last export that lost some, or why there was no time
-}
-
-// Unwrap returns Cause.
-func (e *LossError) Unwrap() error { return e.Cause }
-
-// Error gives the numbers and the reason, whose text is scrubbed of secrets.
-func (e *LossError) Error() string {
-	text := fmt.Sprintf("lens: %d of %d data points lost", e.Points, e.Of)
-	if e.Cause != nil {
-		text += " (" + outcome.Text(e.Cause) + ")"
-	}
-	return text
-}
-
 // loss returns the error for lost points, or nil. cause is a reason besides that of
 // a failed export. s.mu is held.
 func (s *sender) loss(lost, of uint64, cause error) error {
 	if lost == 0 {
 		return nil
 	}
-	return &LossError{Points: lost, Of: of, Cause: outcome.Both(cause, s.cause)}
+	var why outcome.Reasons
+	why.Add(cause)
+	why.Add(s.cause)
+	return &outcome.LossError{What: what, Endpoint: s.endpoint, Failed: lost, Of: of, Cause: why.Err()}
 }

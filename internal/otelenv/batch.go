@@ -3,20 +3,15 @@ package otelenv
 import (
 	"fmt"
 	"time"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
-// Limits of [Batch]. Text beyond them is clamped.
-const (
-	MaxQueueSize     = 1 << 20
-	MaxBatchSize     = 1 << 16
-	MinScheduleDelay = 10 * time.Millisecond
-	MaxScheduleDelay = time.Hour
-)
-
-// Batch are settings of a batch processor. A field that is zero was not set.
+// Batch are settings of a batch processor, within the bounds of [envtext]. A
+// field that is zero was not set.
 type Batch struct {
-	MaxQueueSize       int // 1 to MaxQueueSize
-	MaxExportBatchSize int // 1 to MaxBatchSize
+	MaxQueueSize       int
+	MaxExportBatchSize int
 	ScheduleDelay      time.Duration
 	ExportTimeout      time.Duration // MinTimeout to MaxTimeout
 }
@@ -47,9 +42,9 @@ func parseBatch(prefix string, lookup Lookup) (b Batch, warnings []Warning) {
 		}
 		return d
 	}
-	b.MaxQueueSize = count("MAX_QUEUE_SIZE", 1, MaxQueueSize)
-	b.MaxExportBatchSize = count("MAX_EXPORT_BATCH_SIZE", 1, MaxBatchSize)
-	b.ScheduleDelay = wait("SCHEDULE_DELAY", MinScheduleDelay, MaxScheduleDelay)
+	b.MaxQueueSize = count("MAX_QUEUE_SIZE", 1, envtext.MaxQueueSize)
+	b.MaxExportBatchSize = count("MAX_EXPORT_BATCH_SIZE", 1, envtext.MaxBatchSize)
+	b.ScheduleDelay = wait("SCHEDULE_DELAY", envtext.MinBatchDelay, envtext.MaxBatchDelay)
 	b.ExportTimeout = wait("EXPORT_TIMEOUT", MinTimeout, MaxTimeout)
 	if b.MaxQueueSize > 0 && b.MaxExportBatchSize > b.MaxQueueSize {
 		warnings = append(warnings, Warning(fmt.Sprintf("lens: %sMAX_EXPORT_BATCH_SIZE is %d and the queue holds %d; using %d",
@@ -57,23 +52,4 @@ func parseBatch(prefix string, lookup Lookup) (b Batch, warnings []Warning) {
 		b.MaxExportBatchSize = b.MaxQueueSize
 	}
 	return b, warnings
-}
-
-// WithDefaults returns b with unset fields taken from def, and a batch that is no
-// larger than the queue.
-func (b Batch) WithDefaults(def Batch) Batch {
-	if b.MaxQueueSize <= 0 {
-		b.MaxQueueSize = def.MaxQueueSize
-	}
-	if b.MaxExportBatchSize <= 0 {
-		b.MaxExportBatchSize = def.MaxExportBatchSize
-	}
-	if b.ScheduleDelay <= 0 {
-		b.ScheduleDelay = def.ScheduleDelay
-	}
-	if b.ExportTimeout <= 0 {
-		b.ExportTimeout = def.ExportTimeout
-	}
-	b.MaxExportBatchSize = min(b.MaxExportBatchSize, b.MaxQueueSize)
-	return b
 }

@@ -1,7 +1,7 @@
 // Package otelenv reads the standard OpenTelemetry environment variables into
 // plain structs. It is the only place of the library that reads OTEL_*
 // variables, apart from the resource attributes that a process hands to its
-// children; [Variables] lists them all.
+// children.
 //
 // Every function takes a look-up in the shape of os.LookupEnv and returns what
 // to use, warnings, and, where a text cannot be guessed, an error. What holds for

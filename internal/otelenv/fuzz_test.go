@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // What is accepted is complete and is what was written; what is said holds no
@@ -110,8 +112,8 @@ func FuzzNumbers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		all := func(string) (string, bool) { return text, true }
 		b, _ := ParseBatch(all)
-		if b.MaxQueueSize < 0 || b.MaxQueueSize > MaxQueueSize || b.MaxExportBatchSize < 0 || b.MaxExportBatchSize > MaxBatchSize ||
-			b.ScheduleDelay != 0 && b.ScheduleDelay < MinScheduleDelay || b.ScheduleDelay > MaxScheduleDelay || b.ExportTimeout < 0 || b.ExportTimeout > MaxTimeout {
+		if b.MaxQueueSize < 0 || b.MaxQueueSize > envtext.MaxQueueSize || b.MaxExportBatchSize < 0 || b.MaxExportBatchSize > envtext.MaxBatchSize ||
+			b.ScheduleDelay != 0 && b.ScheduleDelay < envtext.MinBatchDelay || b.ScheduleDelay > envtext.MaxBatchDelay || b.ExportTimeout < 0 || b.ExportTimeout > MaxTimeout {
 			t.Fatalf("%q: %+v", text, b)
 		}
 		l, _ := ParseSpanLimits(all)

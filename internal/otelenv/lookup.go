@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
-// Lookup reads one variable, as os.LookupEnv does.
-type Lookup = func(name string) (string, bool)
-
-// Warning is one sentence about a variable whose text was not used as it
-// stands. It holds no secret.
-type Warning string
+// Lookup and Warning are those of all readers of variables.
+type (
+	Lookup  = envtext.Lookup
+	Warning = envtext.Warning
+)
 
 // value is the text of a variable and its name, both empty when no variable is
 // set.
@@ -25,37 +24,13 @@ func (v value) isSet() bool { return v.name != "" }
 
 // first returns the first of the named variables that is not blank.
 func first(lookup Lookup, names ...string) value {
-	for _, name := range names {
-		text, _ := lookup(name)
-		if text = unquote(text); text != "" {
-			return value{name, text}
-		}
-	}
-	return value{}
+	text, name := envtext.First(lookup, names...)
+	return value{name, text}
 }
 
-// unquote takes off blanks and one pair of quotes, which files read by a
-// container runtime keep as part of the value.
-func unquote(s string) string {
-	s = strings.TrimSpace(s)
-	if n := len(s); n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
-		s = strings.TrimSpace(s[1 : n-1])
-	}
-	return s
-}
+func unquote(text string) string { return envtext.Clean(text) }
 
-// shown quotes text for a message.
-func shown(text string) string {
-	const limit = 40
-	if len(text) > limit {
-		n := limit
-		for n > 0 && !utf8.RuneStart(text[n]) {
-			n--
-		}
-		text = text[:n] + "..."
-	}
-	return strconv.Quote(text)
-}
+func shown(text string) string { return envtext.Quote(text) }
 
 func (v value) warn(want, instead string) Warning {
 	return Warning(fmt.Sprintf("lens: %s=%s: want %s; using %s", v.name, shown(v.text), want, instead))
@@ -96,13 +71,7 @@ func (v value) duration(def, low, high time.Duration) (d time.Duration, ok bool,
 	return time.Duration(n) * time.Millisecond, ok, warnings
 }
 
-// boolean reads the usual words for yes and no.
 func (v value) boolean() (b, ok bool) {
-	switch strings.ToLower(v.text) {
-	case "1", "t", "true", "y", "yes", "on":
-		return true, true
-	case "0", "f", "false", "n", "no", "off":
-		return false, true
-	}
-	return false, false
+	b, err := envtext.Bool(v.text)
+	return b, err == nil
 }

@@ -62,11 +62,8 @@ func parseAll(lookup Lookup) (warnings []Warning, err error) {
 	add(w)
 	_, w = ParseSpanLimits(lookup)
 	add(w)
-	_, w = ParseLogLimits(lookup)
-	add(w)
 	_, w = SDKDisabled(lookup)
 	add(w)
-	ServiceName(lookup)
 	_, w = ResourceAttributes(lookup)
 	add(w)
 	_, w = MetricInterval(lookup)
@@ -117,9 +114,8 @@ func TestBlankIsUnset(t *testing.T) {
 func TestJunkIsNamed(t *testing.T) {
 	t.Parallel()
 	const junk = "ju nk"
-	takesAnyText := map[string]bool{"OTEL_SERVICE_NAME": true}
 	for _, name := range Variables() {
-		if takesAnyText[name] || strings.HasSuffix(name, "CERTIFICATE") {
+		if strings.HasSuffix(name, "CERTIFICATE") {
 			continue // files are opened by the exporter
 		}
 		warnings, err := parseAll(env(map[string]string{name: junk}))

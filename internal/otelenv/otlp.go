@@ -93,9 +93,16 @@ func (s Signal) variables(suffix string) []string {
 	}
 }
 
-// EndpointVariables returns the names of the endpoint's variables, that of the
-// signal first.
-func (s Signal) EndpointVariables() []string { return s.variables("ENDPOINT") }
+// Signals are all of them, in the order in which they are reported.
+var Signals = []Signal{Traces, Metrics, Logs}
+
+// EndpointVariable returns the name of the variable that gives the signal an endpoint,
+// and whether it is for this signal alone; the name is empty when none is set.
+func EndpointVariable(signal Signal, lookup Lookup) (name string, alone bool) {
+	names := signal.variables("ENDPOINT")
+	name = first(lookup, names...).name
+	return name, name == names[0]
+}
 
 // ParseOTLP resolves the OTEL_EXPORTER_OTLP_* variables of a signal.
 //

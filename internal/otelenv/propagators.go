@@ -6,7 +6,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/nemo-lens/lens/internal/w3c"
+	"github.com/nemo-lens/lens/internal/w3c/propagator"
 )
 
 // Propagators are the formats in which a trace crosses to another process.
@@ -63,7 +63,7 @@ func (p Propagators) TextMap() propagation.TextMapPropagator {
 	for _, name := range p.Names {
 		switch name {
 		case "tracecontext":
-			list = append(list, w3c.TraceContext{})
+			list = append(list, propagator.TraceContext{})
 		case "baggage":
 			list = append(list, propagation.Baggage{})
 		}

@@ -2,7 +2,7 @@ package otelenv
 
 import sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-// Limits of what one span or log record holds.
+// Limits of what one span holds.
 const (
 	// DefaultAttributeValueLength bounds the text of an attribute. The SDK has no
 	// limit, and a receiver refuses a request above 4 MiB as a whole.
@@ -38,26 +38,6 @@ func ParseSpanLimits(lookup Lookup) (sdktrace.SpanLimits, []Warning) {
 			"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT"),
 		AttributePerLinkCountLimit: p.limit(sdktrace.DefaultAttributePerLinkCountLimit, MaxAttributeCount,
 			"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT"),
-	}, p.warnings
-}
-
-// LogLimits bound the attributes of one log record.
-type LogLimits struct {
-	AttributeCount       int
-	AttributeValueLength int
-}
-
-// ParseLogLimits reads OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT and
-// OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT, each before its form without
-// LOGRECORD_, by the rules of [ParseSpanLimits].
-func ParseLogLimits(lookup Lookup) (LogLimits, []Warning) {
-	var p limitParser
-	p.lookup = lookup
-	return LogLimits{
-		AttributeCount: p.limit(sdktrace.DefaultAttributeCountLimit, MaxAttributeCount,
-			"OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_COUNT_LIMIT"),
-		AttributeValueLength: p.limit(DefaultAttributeValueLength, MaxAttributeValueLength,
-			"OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"),
 	}, p.warnings
 }
 

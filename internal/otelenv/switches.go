@@ -33,12 +33,6 @@ func SDKDisabled(lookup Lookup) (bool, []Warning) {
 	return false, []Warning{v.warn("true or false", "false")}
 }
 
-// ServiceName reads OTEL_SERVICE_NAME.
-func ServiceName(lookup Lookup) (name string, ok bool) {
-	v := first(lookup, "OTEL_SERVICE_NAME")
-	return strings.ToValidUTF8(v.text, "\uFFFD"), v.isSet()
-}
-
 // ResourceAttributes reads OTEL_RESOURCE_ATTRIBUTES. A bad item costs itself and
 // nothing else, and is named in a warning.
 func ResourceAttributes(lookup Lookup) ([]attribute.KeyValue, []Warning) {

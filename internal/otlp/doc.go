@@ -9,9 +9,8 @@
 // Spans are written in their encoding here, and over gRPC leave through the client of
 // otlptracegrpc, over a connection made here, with its retries off. That client reads
 // OTEL_EXPORTER_OTLP_*, whatever it is told; where it would do more with it than read, it
-// is passed over, see upstream.go. Its siblings for metrics and logs, and those for
-// HTTP, have no way to be given a connection and to have answers read, so there are wire
-// clients for these.
+// is passed over, see upstream.go. Metrics and log records, and everything over HTTP,
+// leave through wire clients here: they have the same rules without an exception.
 //
 // What holds for all exporters:
 //   - Making one checks the certificate files and does nothing else: no goroutine,
@@ -24,7 +23,8 @@
 //     a minute, by later exports too. They wait, which leaves their successors in
 //     the queue.
 //   - Redirects are not followed.
-//   - Errors are of type [*Error], or [*PartialError] when the receiver took a part.
+//   - Errors are of type [*Error], or [*PartialError] when the receiver took a part, or
+//     outcome.LossError when a batch went in several requests and some were not taken.
 //     Their text holds the endpoint, the code and often the remedy, and nothing that
 //     the receiver wrote, as that may repeat what was sent to it.
 //   - Shutdown waits for exports under way until its context is done and then

@@ -49,7 +49,7 @@ func logRecord(r *log.Record) *pb.LogRecord {
 		SeverityText:           valid(r.SeverityText()),
 		Body:                   anyValue(r.Body()),
 		Attributes:             make([]*common.KeyValue, 0, r.AttributesLen()),
-		DroppedAttributesCount: uint32(min(max(int64(r.DroppedAttributes()), 0), math.MaxUint32)),
+		DroppedAttributesCount: uint32(min(uint64(max(r.DroppedAttributes(), 0)), math.MaxUint32)),
 		Flags:                  uint32(r.TraceFlags()),
 	}
 	// Both enumerations count the 24 levels of the specification from 1.

@@ -19,8 +19,8 @@ import (
 
 // TracesOf translates spans.
 func TracesOf(spans []sdktrace.ReadOnlySpan) (*traces.TracesData, error) {
-	batch := spanBatch{encoder: encoder{limits: guard.LimitsOf(0)}}
-	encoded, err := proto.Marshal(&traces.TracesData{ResourceSpans: batch.encode(spans)})
+	batch := &spanBatch{encoder: encoder{limits: guard.LimitsOf(0)}}
+	encoded, err := proto.Marshal(&traces.TracesData{ResourceSpans: encode(batch, spans)})
 	if err != nil {
 		return nil, fmt.Errorf("lens: spans in OTLP: %w", err)
 	}

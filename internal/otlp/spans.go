@@ -13,18 +13,19 @@ import (
 
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
+	"github.com/nemo-lens/lens/internal/record"
 )
 
 // group is what spans have in common in a request.
 type group struct {
 	resource *resource.Resource
-	scope    instrumentation.Scope
+	scope    *instrumentation.Scope
 	home     int // the first group with the same resource
 }
 
 func (g *group) same(s *instrumentation.Scope, r *resource.Resource) bool {
-	return sameResource(g.resource, r) && g.scope.Name == s.Name && g.scope.Version == s.Version &&
-		g.scope.SchemaURL == s.SchemaURL && g.scope.Attributes.Equivalent() == s.Attributes.Equivalent()
+	return sameResource(g.resource, r) && (g.scope == s || g.scope.Name == s.Name && g.scope.Version == s.Version &&
+		g.scope.SchemaURL == s.SchemaURL && g.scope.Attributes.Equivalent() == s.Attributes.Equivalent())
 }
 
 func sameResource(a, b *resource.Resource) bool { return a == b || a.Equivalent() == b.Equivalent() }
@@ -50,21 +51,30 @@ func (s *spanBatch) reset() {
 
 // encode writes the spans, grouped by resource and scope in the order in which these
 // first appear, and returns a ResourceSpans for each resource.
-func (s *spanBatch) encode(list []sdktrace.ReadOnlySpan) []*pb.ResourceSpans {
-	s.reset()
+func encode[S sdktrace.ReadOnlySpan](b *spanBatch, list []S) []*pb.ResourceSpans {
+	b.reset()
 	for _, span := range list {
-		s.of = append(s.of, s.groupOf(span.InstrumentationScope(), span.Resource()))
+		b.of = append(b.of, b.groupOf(scopeAndResource(span)))
 	}
 	var out []*pb.ResourceSpans
-	for home := range s.groups {
-		if s.groups[home].home != home {
+	for home := range b.groups {
+		if b.groups[home].home != home {
 			continue
 		}
-		from := len(s.b)
-		s.resource(list, home)
-		out = append(out, encoded(s.b[from:len(s.b):len(s.b)]))
+		from := len(b.b)
+		encodeResource(b, list, home)
+		out = append(out, encoded(b.b[from:len(b.b):len(b.b)]))
 	}
 	return out
+}
+
+// scopeAndResource returns the scope by a pointer, which the recorder's spans share.
+func scopeAndResource(s sdktrace.ReadOnlySpan) (*instrumentation.Scope, *resource.Resource) {
+	if own, ok := s.(*record.Span); ok {
+		return own.Scope(), own.Resource()
+	}
+	scope := s.InstrumentationScope()
+	return &scope, s.Resource()
 }
 
 // encoded is a message that already is in its encoding.
@@ -74,9 +84,9 @@ func encoded(b []byte) *pb.ResourceSpans {
 	return m
 }
 
-func (s *spanBatch) groupOf(scope instrumentation.Scope, res *resource.Resource) int {
+func (s *spanBatch) groupOf(scope *instrumentation.Scope, res *resource.Resource) int {
 	for i := len(s.groups) - 1; i >= 0; i-- {
-		if s.groups[i].same(&scope, res) {
+		if s.groups[i].same(scope, res) {
 			return i
 		}
 	}
@@ -91,41 +101,41 @@ func (s *spanBatch) groupOf(scope instrumentation.Scope, res *resource.Resource)
 	return len(s.groups) - 1
 }
 
-// resource writes the fields of a ResourceSpans.
-func (s *spanBatch) resource(list []sdktrace.ReadOnlySpan, home int) {
-	res := s.groups[home].resource
+// encodeResource writes the fields of a ResourceSpans.
+func encodeResource[S sdktrace.ReadOnlySpan](b *spanBatch, list []S, home int) {
+	res := b.groups[home].resource
 	if res != nil {
-		at := s.open(1, 2)
-		s.set(1, res.Set())
-		s.close(at, 2)
+		at := b.open(1, 2)
+		b.set(1, res.Set())
+		b.close(at, 2)
 	}
-	for i := range s.groups {
-		if s.groups[i].home == home {
-			s.scope(list, i)
+	for i := range b.groups {
+		if b.groups[i].home == home {
+			encodeScope(b, list, i)
 		}
 	}
-	s.text(3, res.SchemaURL(), -1)
+	b.text(3, res.SchemaURL(), -1)
 }
 
-// scope writes a ScopeSpans.
-func (s *spanBatch) scope(list []sdktrace.ReadOnlySpan, of int) {
-	scope := &s.groups[of].scope
-	spans := s.open(2, 3)
+// encodeScope writes a ScopeSpans.
+func encodeScope[S sdktrace.ReadOnlySpan](b *spanBatch, list []S, of int) {
+	scope := b.groups[of].scope
+	spans := b.open(2, 3)
 	if *scope != (instrumentation.Scope{}) {
-		at := s.open(1, 1)
-		s.text(1, scope.Name, -1)
-		s.text(2, scope.Version, -1)
-		s.set(3, &scope.Attributes)
-		s.close(at, 1)
+		at := b.open(1, 1)
+		b.text(1, scope.Name, -1)
+		b.text(2, scope.Version, -1)
+		b.set(3, &scope.Attributes)
+		b.close(at, 1)
 	}
-	for i, span := range list {
-		if s.of[i] == of {
-			s.span(span)
-			s.warn(span)
+	for i, s := range list {
+		if b.of[i] == of {
+			b.span(s)
+			b.warn(s)
 		}
 	}
-	s.text(3, scope.SchemaURL, -1)
-	s.close(spans, 3)
+	b.text(3, scope.SchemaURL, -1)
+	b.close(spans, 3)
 }
 
 // warn says what a span has lost by now.
@@ -140,19 +150,41 @@ func (s *spanBatch) warn(span sdktrace.ReadOnlySpan) {
 // span writes a Span.
 func (e *encoder) span(s sdktrace.ReadOnlySpan) {
 	span := e.open(2, 2)
-	sc := s.SpanContext()
-	traceID, spanID := sc.TraceID(), sc.SpanID()
+	if own, ok := s.(*record.Span); ok {
+		// As below, with less to copy.
+		traceID, spanID, parent := own.TraceID(), own.SpanID(), own.ParentSpanID()
+		e.identity(&traceID, &spanID, own.TraceState(), &parent)
+		e.text(5, own.Name(), e.limits.Name)
+		e.varint(6, kindOf(own.SpanKind()))
+		e.fixed64(7, uint64(max(0, own.StartUnixNano())))
+		e.fixed64(8, uint64(max(0, own.EndUnixNano())))
+		e.contents(s)
+		e.flags(own.TraceFlags(), own.ParentIsRemote())
+	} else {
+		sc, parent := s.SpanContext(), s.Parent()
+		traceID, spanID, parentID := sc.TraceID(), sc.SpanID(), parent.SpanID()
+		e.identity(&traceID, &spanID, sc.TraceState(), &parentID)
+		e.text(5, s.Name(), e.limits.Name)
+		e.varint(6, kindOf(s.SpanKind()))
+		e.fixed64(7, nanoseconds(s.StartTime()))
+		e.fixed64(8, nanoseconds(s.EndTime()))
+		e.contents(s)
+		e.flags(sc.TraceFlags(), parent.IsRemote())
+	}
+	e.close(span, 2)
+}
+
+func (e *encoder) identity(traceID *trace.TraceID, spanID *trace.SpanID, state trace.TraceState, parent *trace.SpanID) {
 	e.bytes(1, traceID[:])
 	e.bytes(2, spanID[:])
-	e.traceState(3, sc.TraceState())
-	parent := s.Parent()
-	if id := parent.SpanID(); id.IsValid() {
-		e.bytes(4, id[:])
+	e.traceState(3, state)
+	if parent.IsValid() {
+		e.bytes(4, parent[:])
 	}
-	e.text(5, s.Name(), e.limits.Name)
-	e.varint(6, kindOf(s.SpanKind()))
-	e.fixed64(7, nanoseconds(s.StartTime()))
-	e.fixed64(8, nanoseconds(s.EndTime()))
+}
+
+// contents writes what a span holds, and the tag of its flags.
+func (e *encoder) contents(s sdktrace.ReadOnlySpan) {
 	e.attributes(9, s.Attributes(), e.limits.Value)
 	e.count(10, s.DroppedAttributes())
 	events := s.Events()
@@ -167,8 +199,6 @@ func (e *encoder) span(s sdktrace.ReadOnlySpan) {
 	e.count(14, s.DroppedLinks())
 	e.status(15, s.Status())
 	e.b = protowire.AppendTag(e.b, 16, protowire.Fixed32Type) // of two bytes
-	e.flags(sc.TraceFlags(), parent)
-	e.close(span, 2)
 }
 
 func (e *encoder) event(number int, v *sdktrace.Event) {
@@ -189,7 +219,7 @@ func (e *encoder) link(number int, l *sdktrace.Link) {
 	e.attributes(4, l.Attributes, e.limits.Value)
 	e.count(5, l.DroppedAttributeCount)
 	e.b = append(e.b, tag(6, fixed32Type))
-	e.flags(l.SpanContext.TraceFlags(), l.SpanContext)
+	e.flags(l.SpanContext.TraceFlags(), l.SpanContext.IsRemote())
 	e.close(at, 1)
 }
 
@@ -200,11 +230,11 @@ func (e *encoder) traceState(number int, s trace.TraceState) {
 	}
 }
 
-// flags writes the value of a fixed32: the W3C flags, that it is known whether of is
-// remote, and whether it is.
-func (e *encoder) flags(f trace.TraceFlags, of trace.SpanContext) {
+// flags writes the value of a fixed32: the W3C flags, that it is known whether the
+// other span is of another process, and whether it is.
+func (e *encoder) flags(f trace.TraceFlags, remote bool) {
 	flags := uint32(f) | uint32(pb.SpanFlags_SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK)
-	if of.IsRemote() {
+	if remote {
 		flags |= uint32(pb.SpanFlags_SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK)
 	}
 	e.b = binary.LittleEndian.AppendUint32(e.b, flags)

@@ -27,6 +27,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
+	"github.com/nemo-lens/lens/internal/record"
 )
 
 // kept is what OpenTelemetry's exporter would send.
@@ -81,7 +82,7 @@ func marshalled(t testing.TB, m proto.Message) []byte {
 
 func request(t testing.TB, b *spanBatch, list []sdktrace.ReadOnlySpan) []byte {
 	t.Helper()
-	return marshalled(t, &collector.ExportTraceServiceRequest{ResourceSpans: b.encode(list)})
+	return marshalled(t, &collector.ExportTraceServiceRequest{ResourceSpans: encode(b, list)})
 }
 
 // maker makes arbitrary spans.
@@ -323,31 +324,86 @@ func TestSpanTextIsRepairedAndCut(t *testing.T) {
 	}
 }
 
-// A batch costs nothing for each span.
-func TestEncodingAllocatesNothingForASpan(t *testing.T) {
-	m := maker{rand.New(rand.NewPCG(1, 1))}
-	var list tracetest.SpanStubs
-	for range 512 {
-		s := m.span(resource.Empty(), make([]instrumentation.Scope, 1))
-		s.Attributes = []attribute.KeyValue{attribute.String("key", "value"), attribute.Int("step", 7), attribute.Bool("b", true), attribute.Float64("f", 1)}
-		s.Events, s.Links, s.SpanContext = nil, nil, s.SpanContext.WithTraceState(trace.TraceState{})
-		s.DroppedAttributes, s.DroppedEvents, s.DroppedLinks = 0, 0, 0
-		list = append(list, s)
-	}
-	spans, b := list.Snapshots(), newBatch(nil)
-	if n := testing.AllocsPerRun(20, func() { b.encode(spans) }); n > 10 {
-		t.Errorf("%v allocations for a batch", n)
-	}
-}
-
 // What a large batch needed is not kept.
 func TestBatchGivesMemoryBack(t *testing.T) {
 	t.Parallel()
 	b := newBatch(nil)
 	b.limits = guard.LimitsOf(-1)
-	b.encode(tracetest.SpanStubs{{Name: "x", Attributes: []attribute.KeyValue{attribute.String("k", strings.Repeat("x", 16<<20))}}}.Snapshots())
-	b.encode(spans(1))
+	encode(b, tracetest.SpanStubs{{Name: "x", Attributes: []attribute.KeyValue{attribute.String("k", strings.Repeat("x", 16<<20))}}}.Snapshots())
+	encode(b, spans(1))
 	if cap(b.b) > 1<<20 {
 		t.Errorf("%d bytes are kept", cap(b.b))
+	}
+}
+
+// recorded makes spans with the recorder, in ways that its spans tell apart.
+func (m maker) recorded() []*record.Span {
+	var ended []*record.Span
+	p := record.New(record.Settings{
+		Resource: resource.NewWithAttributes(m.text(), m.attributes(2)...), Sink: func(s *record.Span) { ended = append(ended, s) },
+		Limits: sdktrace.SpanLimits{
+			AttributeValueLengthLimit: -1, AttributeCountLimit: 4, EventCountLimit: 2, LinkCountLimit: 1, AttributePerEventCountLimit: 2, AttributePerLinkCountLimit: 2},
+	})
+	tracers := []trace.Tracer{p.Tracer(""), p.Tracer("scope", trace.WithInstrumentationVersion("1")), p.Tracer("scope", trace.WithInstrumentationAttributes(attribute.Int("a", 1)))}
+	for range 1 + m.IntN(6) {
+		ctx := context.Background()
+		if m.IntN(2) == 0 {
+			remote := m.context()
+			ctx = trace.ContextWithSpanContext(ctx, remote.WithTraceFlags(remote.TraceFlags().WithSampled(true)))
+		}
+		var opts []trace.SpanStartOption
+		if m.IntN(2) == 0 {
+			opts = append(opts, trace.WithTimestamp(m.time()))
+		}
+		if m.IntN(2) == 0 {
+			opts = append(opts, trace.WithLinks(trace.Link{SpanContext: m.context(), Attributes: m.attributes(1)}, trace.Link{SpanContext: m.context()}))
+		}
+		opts = append(opts, trace.WithSpanKind(trace.SpanKind(m.IntN(7))), trace.WithAttributes(m.attributes(2)...))
+		ctx, parent := tracers[m.IntN(3)].Start(ctx, m.text(), opts...)
+		_, child := tracers[m.IntN(3)].Start(ctx, m.text(), trace.WithAttributes(m.attributes(2)...))
+		child.SetStatus(codes.Code(m.IntN(3)), m.text())
+		for range m.IntN(4) {
+			child.AddEvent(m.text(), trace.WithAttributes(m.attributes(1)...))
+		}
+		child.SetAttributes(m.attributes(1)...)
+		child.End()
+		if m.IntN(2) == 0 {
+			parent.End(trace.WithTimestamp(m.time()))
+		} else {
+			parent.End()
+		}
+	}
+	return ended
+}
+
+// The recorder's spans give the same bytes as what the SDK's exporters see of them.
+func TestRecordedSpansAreAsUpstream(t *testing.T) {
+	t.Parallel()
+	b := newBatch(nil)
+	for seed := range uint64(2000) {
+		list := maker{rand.New(rand.NewPCG(seed, 2))}.recorded()
+		var views []sdktrace.ReadOnlySpan
+		for _, s := range list {
+			views = append(views, s.ReadOnly())
+		}
+		want := marshalled(t, upstreamRequest(t, views))
+		got := marshalled(t, &collector.ExportTraceServiceRequest{ResourceSpans: encode(b, list)})
+		if !bytes.Equal(got, want) {
+			t.Fatalf("seed %d: upstream:\n%q\nlens:\n%q", seed, want, got)
+		}
+	}
+}
+
+// A batch costs nothing for each span.
+func TestEncodingAllocatesNothingForASpan(t *testing.T) {
+	var list []*record.Span
+	p := record.New(record.Settings{Sink: func(s *record.Span) { list = append(list, s) }, Limits: sdktrace.NewSpanLimits()})
+	for i := range 512 {
+		_, s := p.Tracer("scope").Start(t.Context(), "span", trace.WithAttributes(attribute.Int("i", i), attribute.String("key", "value")))
+		s.End()
+	}
+	b := newBatch(nil)
+	if n := testing.AllocsPerRun(20, func() { encode(b, list) }); n > 10 {
+		t.Errorf("%v allocations for a batch of %d", n, len(list))
 	}
 }

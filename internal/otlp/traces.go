@@ -11,6 +11,7 @@ import (
 	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/record"
 )
 
 // NewTraceExporter returns an exporter of spans. ctx is not kept. The error names the
@@ -20,31 +21,42 @@ import (
 // ExportSpans returns an [*Error] when all spans are lost, a [*PartialError] when the
 // receiver rejected some, and a [*outcome.LossError] when some of several requests
 // were not delivered. The latter two have a method LostSpans.
-func NewTraceExporter(_ context.Context, o otelenv.OTLP, log *errlog.Log) (sdktrace.SpanExporter, error) {
+func NewTraceExporter(_ context.Context, o otelenv.OTLP, log *errlog.Log) (*TraceExporter, error) {
 	o.Signal = otelenv.Traces
 	c, err := newClient(o)
 	if err != nil {
 		return nil, err
 	}
-	e := &traceExporter{client: c}
+	e := &TraceExporter{client: c}
 	e.batches.New = func() any { return &spanBatch{log: log, encoder: encoder{limits: guard.LimitsOf(0)}} }
 	return e, nil
 }
 
-type traceExporter struct {
+// TraceExporter sends spans. It implements sdktrace.SpanExporter; the recorder's spans
+// it takes as they are.
+type TraceExporter struct {
 	client  *client
 	batches sync.Pool // of *spanBatch
 }
 
 // ExportSpans implements sdktrace.SpanExporter. Spans that are too many for one
 // request go in several. It does not keep spans.
-func (e *traceExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (e *TraceExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	return export(ctx, e, spans)
+}
+
+// Export is ExportSpans for spans that have ended.
+func (e *TraceExporter) Export(ctx context.Context, spans []*record.Span) error {
+	return export(ctx, e, spans)
+}
+
+func export[S sdktrace.ReadOnlySpan](ctx context.Context, e *TraceExporter, spans []S) error {
 	batch := e.batches.Get().(*spanBatch)
 	defer e.batches.Put(batch)
 	return e.client.deliver(ctx, len(spans), func(from, to int) exchange {
 		var response collector.ExportTraceServiceResponse
 		return exchange{
-			request:  &collector.ExportTraceServiceRequest{ResourceSpans: batch.encode(spans[from:to])},
+			request:  &collector.ExportTraceServiceRequest{ResourceSpans: encode(batch, spans[from:to])},
 			response: &response,
 			partial: func() (int64, string) {
 				p := response.GetPartialSuccess()
@@ -56,10 +68,10 @@ func (e *traceExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOn
 }
 
 // Shutdown implements sdktrace.SpanExporter.
-func (e *traceExporter) Shutdown(ctx context.Context) error { return e.client.shutdown(ctx) }
+func (e *TraceExporter) Shutdown(ctx context.Context) error { return e.client.shutdown(ctx) }
 
 // MarshalLog is what the SDK logs of the exporter.
-func (e *traceExporter) MarshalLog() any { return e.client.marshalLog() }
+func (e *TraceExporter) MarshalLog() any { return e.client.marshalLog() }
 
 // LastError is that of the client.
-func (e *traceExporter) LastError() error { return e.client.LastError() }
+func (e *TraceExporter) LastError() error { return e.client.LastError() }

@@ -39,7 +39,7 @@ func TestSpansLeaveThroughUpstream(t *testing.T) {
 		if err := e.ExportSpans(t.Context(), spans(3)); err != nil {
 			t.Error(err)
 		}
-		if e.(*traceExporter).client.sender.(*grpcSender).upstream == nil {
+		if e.(*TraceExporter).client.sender.(*grpcSender).upstream == nil {
 			t.Error("OpenTelemetry's client has no part in it")
 		}
 		r := srv.Requests()

@@ -250,7 +250,11 @@ func TestTLS(t *testing.T) {
 				}
 			}
 			for p, over := range secure(t, s, anonymous) {
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				limit := patience
+				if demand {
+					limit = 2 * time.Second // some retry until then
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				err := over.ExportSpans(ctx, made(t, 1))
 				cancel()
 				if (err != nil) != demand {

@@ -3,6 +3,8 @@ package outcome
 import (
 	"fmt"
 	"strings"
+
+	"github.com/nemo-lens/lens/internal/errlog"
 )
 
 // LossError says how many items were lost, of how many, and why. It is the one
@@ -74,6 +76,20 @@ func (e *LossError) why() string {
 		return text + cause
 	}
 	return text + " (" + cause + ")"
+}
+
+// Warn says on log, at its rate, that items are being lost, where and why.
+func (e *LossError) Warn(log *errlog.Log) {
+	args := []any{"dropped", e.Dropped, "failed", e.Failed}
+	if e.Cause != nil {
+		args = append(args, "error", reason(e.Cause))
+	}
+	log.Warn(e.What+" lost", fmt.Sprintf("lens: %s are being lost%s", e.What, to(" on the way to ", e.Endpoint)), args...)
+}
+
+// Recovered ends what [LossError.Warn] began: items arrive again.
+func Recovered(log *errlog.Log, what, endpoint string) {
+	log.Recovered(what+" lost", "lens: "+what+" are exported again"+to(" to ", endpoint))
 }
 
 func to(words, endpoint string) string {

@@ -68,8 +68,8 @@ func TestResolve(t *testing.T) {
 		{"older attributes", environment{"OTEL_RESOURCE_ATTRIBUTES": "dl.rank=1,dl.world_size=2"}, Identity{true, 1, 2, -1, ResourceAttributes}, nil},
 		{"attributes without a rank", environment{"OTEL_RESOURCE_ATTRIBUTES": "nv.dl.world_size=2"}, Identity{}, nil},
 		{"contradiction", torchrun.with(srun), Identity{true, 3, 8, 1, Torchrun}, []string{`SLURM_PROCID="5" SLURM_STEP_NUM_TASKS="16" (SLURM)`}},
-		{"three of them", torchrun.with(srun).with(mpirun), Identity{true, 3, 8, 1, Torchrun}, []string{`RANK="3" WORLD_SIZE="8" (torchrun)`, `OMPI_COMM_WORLD_RANK="2"`}},
-		{"SLURM before Open MPI", srun.with(mpirun), Identity{true, 5, 16, 2, Slurm}, []string{"OMPI_COMM_WORLD_RANK"}},
+		{"three of them", torchrun.with(srun).with(mpirun), Identity{true, 3, 8, 1, Torchrun}, []string{`OMPI_COMM_WORLD_RANK="2"`}},
+		{"torchrun around an MPI singleton", torchrun.with(environment{"PMI_RANK": "3", "PMI_SIZE": "8"}), Identity{true, 3, 8, 1, Torchrun}, nil},
 		{"inherited attributes of another rank", torchrun.with(environment{"OTEL_RESOURCE_ATTRIBUTES": "nv.dl.rank=0"}), Identity{true, 3, 8, 1, Torchrun}, []string{`nv.dl.rank="0" in OTEL_RESOURCE_ATTRIBUTES`}},
 		{"bad text behind a complete source", torchrun.with(environment{"PMI_RANK": "x", "PMI_SIZE": "2"}), Identity{true, 3, 8, 1, Torchrun}, []string{`PMI_RANK="x"`}},
 		{"half a pair behind a complete source", torchrun.with(environment{"PMI_SIZE": "2"}), Identity{true, 3, 8, 1, Torchrun}, []string{`PMI_SIZE="2"`}},
@@ -89,6 +89,69 @@ func TestResolve(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestFieldC5TheInnerLauncherWins(t *testing.T) {
+	t.Parallel()
+	pty := environment{"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "8", "SLURM_LOCALID": "0", "SLURM_PTY_PORT": "34889"}
+	two := environment{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
+	for _, c := range []struct {
+		name string
+		env  environment
+		want Identity
+		warn string
+	}{
+		{"mpirun in a task of a larger step", two.with(environment{"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "7", "SLURM_NTASKS": "8", "SLURM_LOCALID": "3"}), Identity{true, 1, 2, 1, OpenMPI}, ""},
+		{"mpirun in a terminal", pty.with(mpirun), Identity{true, 2, 4, 0, OpenMPI}, ""},
+		{"mpiexec in a terminal", pty.with(hydra), Identity{true, 1, 2, 1, PMI}, ""},
+		{"mpiexec in a step", srun.with(hydra), Identity{true, 1, 2, 1, PMI}, ""},
+		{"proxies in as many tasks as ranks", hydra.with(environment{"SLURM_STEP_ID": "3", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"}), Identity{true, 1, 2, 1, PMI}, "disagree"},
+		{"daemons that srun gave PMI numbers", mpirun.with(environment{"PMI_RANK": "1", "PMI_SIZE": "2", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}), Identity{true, 2, 4, 0, OpenMPI}, ""},
+		{"ranks by hand in a terminal", pty.with(environment{"RANK": "2", "WORLD_SIZE": "4"}), Identity{true, 2, 4, -1, Torchrun}, ""},
+		{"a program that nobody launched, in a terminal", pty, Identity{}, "srun --pty"},
+		{"srun in a terminal", pty.with(environment{"SLURM_STEP_ID": "1", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"}), Identity{true, 0, 2, 0, Slurm}, ""},
+		{"an MPI world of one in each task", srun.with(environment{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}), Identity{true, 5, 16, 2, Slurm}, "disagree"},
+		{"PALS", environment{"PMI_RANK": "3", "PMI_SIZE": "8", "PALS_LOCAL_RANKID": "1"}, Identity{true, 3, 8, 1, PMI}, ""},
+		{"quotes", environment{"RANK": `"3"`, "WORLD_SIZE": "'8'"}, Identity{true, 3, 8, -1, Torchrun}, ""},
+	} {
+		got, warnings, err := Resolve(c.env.lookup)
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %+v, %v, want %+v", c.name, got, err, c.want)
+		}
+		if (c.warn != "") != (len(warnings) == 1) || c.warn != "" && !strings.Contains(string(warnings[0]), c.warn) {
+			t.Errorf("%s: warnings %q, want %q", c.name, warnings, c.warn)
+		}
+	}
+}
+
+func TestFieldC8NobodyWouldExport(t *testing.T) {
+	t.Parallel()
+	kubeflow := environment{"RANK": "1", "WORLD_SIZE": "16", "PET_NNODES": "2", "PET_NPROC_PER_NODE": "8", "PET_NODE_RANK": "1"}
+	for _, c := range []struct {
+		env  environment
+		want Identity
+		warn []string // empty: none
+	}{
+		{environment{"JOB_COMPLETION_INDEX": "1"}, Identity{}, []string{`JOB_COMPLETION_INDEX="1"`, "set WORLD_SIZE"}},
+		{environment{"PMIX_RANK": "1"}, Identity{}, []string{`PMIX_RANK="1"`, "set WORLD_SIZE"}},
+		{environment{"OTEL_RESOURCE_ATTRIBUTES": "dl.rank=3"}, Identity{}, []string{`dl.rank="3" in OTEL_RESOURCE_ATTRIBUTES`, "set WORLD_SIZE"}},
+		{kubeflow, Identity{true, 1, 2, -1, Torchrun}, []string{"PET_NNODES", "no process would have rank 15", "torchrun"}},
+		{kubeflow.with(environment{"RANK": "9", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "8"}), Identity{true, 9, 16, 1, Torchrun}, nil},
+		{kubeflow.with(environment{"WORLD_SIZE": "2", "PET_NPROC_PER_NODE": "1"}), Identity{true, 1, 2, -1, Torchrun}, nil},
+		{kubeflow.with(environment{"PET_NNODES": "1:4"}), Identity{true, 1, 16, -1, Torchrun}, nil},
+		{kubeflow.with(environment{"PET_NODE_RANK": "0"}), Identity{true, 1, 16, -1, Torchrun}, nil},
+	} {
+		got, warnings, err := Resolve(c.env.lookup)
+		if err != nil || got != c.want || (len(c.warn) > 0) != (len(warnings) == 1) {
+			t.Errorf("%v: got %+v, %v, %q, want %+v", c.env, got, err, warnings, c.want)
+			continue
+		}
+		for _, want := range c.warn {
+			if !strings.Contains(string(warnings[0]), want) {
+				t.Errorf("%v: warning %q does not mention %s", c.env, warnings[0], want)
+			}
+		}
 	}
 }
 
@@ -112,8 +175,6 @@ func TestResolveRejects(t *testing.T) {
 		{environment{"RANK": "x", "WORLD_SIZE": "8"}.with(srun), []string{`RANK="x"`}},
 		{environment{"SLURM_STEP_ID": "0", "SLURM_PROCID": "1"}, []string{`SLURM_PROCID="1"`, "SLURM_STEP_NUM_TASKS"}},
 		{environment{"OMPI_COMM_WORLD_SIZE": "4"}, []string{"OMPI_COMM_WORLD_RANK is not"}},
-		{environment{"PMIX_RANK": "1"}, []string{`PMIX_RANK="1"`, "set WORLD_SIZE"}},
-		{environment{"JOB_COMPLETION_INDEX": "1"}, []string{`JOB_COMPLETION_INDEX="1"`, "set WORLD_SIZE"}},
 		{environment{"JOB_COMPLETION_INDEX": "4", "WORLD_SIZE": "4"}, []string{`JOB_COMPLETION_INDEX="4"`}},
 		{environment{"OTEL_RESOURCE_ATTRIBUTES": "nv.dl.rank=x,nv.dl.world_size=2"}, []string{`nv.dl.rank="x" in OTEL_RESOURCE_ATTRIBUTES`}},
 		{environment{"RANK": "x", "PMI_RANK": "y"}, []string{`RANK="x"`, `PMI_RANK="y"`}},
@@ -149,7 +210,7 @@ func FuzzResolve(f *testing.F) {
 			}
 		}
 	}
-	names = append(names, "SLURM_STEP_ID", "SLURM_JOB_ID", "OTEL_RESOURCE_ATTRIBUTES", "GROUP_RANK", "LOCAL_WORLD_SIZE")
+	names = append(names, "SLURM_STEP_ID", "SLURM_JOB_ID", "OTEL_RESOURCE_ATTRIBUTES", "GROUP_RANK", "LOCAL_WORLD_SIZE", "SLURM_PTY_PORT", "PET_NNODES")
 	f.Add("3\x018\x011")
 	f.Add("\x018\x01\x010\x018")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/resattr"
 	"github.com/nemo-lens/lens/semconv"
 )
@@ -25,7 +26,7 @@ var sources = []source{
 	{launcher: Torchrun, rank: []string{"RANK"}, world: []string{"WORLD_SIZE"}, local: []string{"LOCAL_RANK"}},
 	{launcher: Slurm, rank: []string{"SLURM_PROCID"}, world: []string{"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_NPROCS"}, local: []string{"SLURM_LOCALID"}},
 	{launcher: OpenMPI, rank: []string{"OMPI_COMM_WORLD_RANK"}, world: []string{"OMPI_COMM_WORLD_SIZE"}, local: []string{"OMPI_COMM_WORLD_LOCAL_RANK"}},
-	{launcher: PMI, rank: []string{"PMI_RANK"}, world: []string{"PMI_SIZE"}, local: []string{"MPI_LOCALRANKID"}},
+	{launcher: PMI, rank: []string{"PMI_RANK"}, world: []string{"PMI_SIZE"}, local: []string{"MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "PMI_LOCAL_RANK"}},
 	{launcher: PMIx, rank: []string{"PMIX_RANK"}, sizeOptional: true},
 	{launcher: Kubernetes, rank: []string{"JOB_COMPLETION_INDEX"}, sizeOptional: true},
 	{
@@ -65,9 +66,9 @@ func (c claim) text() string {
 
 func assignment(name, text string) string {
 	if key, ok := strings.CutPrefix(name, attr); ok {
-		return fmt.Sprintf("%s=%q in %s", key, text, resattr.EnvVar)
+		return key + "=" + envtext.Quote(text) + " in " + resattr.EnvVar
 	}
-	return fmt.Sprintf("%s=%q", name, text)
+	return name + "=" + envtext.Quote(text)
 }
 
 // read collects the claim of s. An error with hasRank means that the source is
@@ -130,13 +131,13 @@ func (s source) readLocal(env environ, c *claim) error {
 
 // environ reads variables and resource attributes; blank counts as unset.
 type environ struct {
-	lookup func(string) (string, bool)
+	lookup envtext.Lookup
 	attrs  map[attribute.Key]string
 }
 
-func newEnviron(lookup func(string) (string, bool)) environ {
+func newEnviron(lookup envtext.Lookup) environ {
 	env := environ{lookup: lookup}
-	if text, _ := lookup(resattr.EnvVar); text != "" {
+	if text, _ := envtext.First(lookup, resattr.EnvVar); text != "" {
 		// Whoever builds the resource reports what is wrong with the text.
 		attrs, _ := resattr.Parse(text)
 		env.attrs = make(map[attribute.Key]string, len(attrs))
@@ -158,7 +159,7 @@ func (e environ) find(names ...string) (variable, bool) {
 		} else {
 			text, _ = e.lookup(name)
 		}
-		if text = strings.TrimSpace(text); text != "" {
+		if text = envtext.Clean(text); text != "" {
 			return variable{name, text}, true
 		}
 	}

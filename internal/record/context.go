@@ -50,7 +50,22 @@ func withSpan(ctx context.Context, s *Span) context.Context {
 	if spanKey == nil {
 		return trace.ContextWithSpan(ctx, s)
 	}
-	return &spanContext{ctx, s}
+	c := &spanContext{ctx, s}
+	s.carrier = c
+	return c
+}
+
+// Context returns the context that the span was started in, and the background
+// once it has ended.
+func (s *Span) Context() context.Context {
+	ctx := context.Background()
+	if s.change() {
+		if s.carrier != nil {
+			ctx = s.carrier.Context
+		}
+		s.mu.Unlock()
+	}
+	return ctx
 }
 
 // parent is the span context of a parent, in parts, because a whole one is costly

@@ -11,7 +11,7 @@
 //
 // A started span is two objects: the span, with room for the attributes that it
 // was started with, and the context that carries it. A span that is not
-// recorded is one. The context of the caller is held by the context only, so
+// recorded is one. The context of the caller is held while the span is open only, so
 // that a queue of ended spans keeps nothing else alive. A lock is the span's
 // own or that of a shard that other goroutines seldom use; nothing is locked or
 // counted for the whole process.

@@ -56,6 +56,7 @@ func (s *Span) end(tick int64, stamp time.Time) bool {
 	if s.more != nil {
 		s.more.index = nil
 	}
+	s.carrier = nil
 	s.state.Or(endedBit)
 	s.mu.Unlock()
 

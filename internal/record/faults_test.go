@@ -208,7 +208,7 @@ func TestGivenTimes(t *testing.T) {
 	}
 }
 
-// TestClockThatIsSet uses a clock that goes backwards between start and end.
+// All times that nobody gives are from the one clock.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)

@@ -97,6 +97,9 @@ func (p *Provider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer 
 	return p.tracer(instrumentation.Scope{Name: name, Version: c.InstrumentationVersion(), SchemaURL: c.SchemaURL(), Attributes: attrs})
 }
 
+// Sampler returns the sampler.
+func (p *Provider) Sampler() sdktrace.Sampler { return p.sampler }
+
 // Scope returns the tracer of a scope that is no more than a name, after Shutdown
 // too.
 func (p *Provider) Scope(name string) *Tracer { return p.tracer(instrumentation.Scope{Name: name}) }

@@ -28,7 +28,7 @@ type Span struct {
 	spanID   trace.SpanID
 	parentID trace.SpanID
 
-	name, group string
+	name string
 
 	start int64 // Unix nanoseconds
 	// tick is the start on the monotonic clock, and the end in Unix nanoseconds
@@ -40,6 +40,10 @@ type Span struct {
 	previous, next *Span // in the shard
 
 	more *more
+
+	// carrier holds the context that the span was started in, until it ends, so
+	// that a queue of ended spans keeps nothing else alive.
+	carrier *spanContext
 
 	flags, parentFlags trace.TraceFlags
 	bits               bits // set at the start
@@ -66,10 +70,11 @@ const (
 	wallStart // the start was given without a reading of the monotonic clock
 )
 
-// origin is what the spans of a tracer have in common.
+// origin is what the spans of a tracer and a group have in common.
 type origin struct {
 	sdktrace.ReadWriteSpan // nil; for the methods that nobody else can have
 	tracer                 *Tracer
+	group                  string
 }
 
 // more is what few spans have.

@@ -4,7 +4,10 @@ import (
 	"context"
 	rt "runtime/trace"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
@@ -18,7 +21,11 @@ type Tracer struct {
 	embedded.Tracer
 	provider *Provider
 	scope    instrumentation.Scope
-	origin   origin
+	origin   origin // of spans without a group
+
+	recent  [32]atomic.Pointer[origin] // by group, where they were looked up last
+	mu      sync.Mutex
+	origins map[string]*origin
 }
 
 var _ trace.Tracer = (*Tracer)(nil)
@@ -98,9 +105,9 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	}
 
 	s := newSpan(len(attrs) + len(scoped) + len(d.attrs))
-	s.origin = &t.origin
+	s.origin = t.originOf(group)
 	s.traceID, s.spanID, s.flags = traceID, spanID, flags
-	s.name, s.group = name, group
+	s.name = name
 	s.kind = uint8(trace.ValidateSpanKind(kind))
 	s.descend(&from, &d)
 	if opts.start.IsZero() {
@@ -124,11 +131,11 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 		}
 	}
 
+	started := withSpan(ctx, s)
 	if p.watcher != nil {
 		p.opened(s) // before anybody can end it
 	}
 	p.open.enter(s)
-	started := withSpan(ctx, s)
 	if ps := p.processors.Load(); ps != nil {
 		ps.onStart(ctx, s)
 	}
@@ -136,6 +143,40 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 		started = s.startTask(started)
 	}
 	return started, s
+}
+
+// originOf takes as long for many groups as for few: names are constants, so that
+// their addresses tell them apart.
+func (t *Tracer) originOf(group string) *origin {
+	if group == "" {
+		return &t.origin
+	}
+	at := &t.recent[uint32(uintptr(unsafe.Pointer(unsafe.StringData(group)))+uintptr(len(group)))*0x9e3779b9>>27]
+	o := at.Load()
+	if o == nil || o.group != group {
+		o = t.makeOrigin(group)
+		at.Store(o)
+	}
+	return o
+}
+
+// maxOrigins bounds what is kept for a caller that makes up names of groups.
+const maxOrigins = 4096
+
+func (t *Tracer) makeOrigin(group string) *origin {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.origins[group]
+	if o == nil {
+		if t.origins == nil {
+			t.origins = make(map[string]*origin)
+		}
+		o = &origin{tracer: t, group: group}
+		if len(t.origins) < maxOrigins {
+			t.origins[group] = o
+		}
+	}
+	return o
 }
 
 // with returns a copy of attrs, and of those scoped ones whose keys it has not.

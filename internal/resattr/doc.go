@@ -12,8 +12,6 @@
 //     read, and drops its attribute with a warning when it is written.
 //   - A key with a NUL byte is dropped with a warning: no environment can hold
 //     it.
-//   - [Encode] and [ExtendRaw] also drop an inherited piece with an empty key
-//     ("=x"), which makes OpenTelemetry SDKs reject the whole variable.
 //   - [Publish] writes exactly the map that it is given, as in the newest
 //     reference; [Environ] lays its attributes over what the environment holds.
 //

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // Format writes attrs as key=value pairs. Keys are trimmed, and of a key given
@@ -16,7 +18,7 @@ import (
 // comma, an equals sign or a NUL byte, a slice, and text that is not valid
 // UTF-8. Bools become True and False, floats are written by [FormatFloat].
 func Format(attrs []attribute.KeyValue) (text string, warnings []string) {
-	var pairs []Segment
+	var pairs []pair
 	index := make(map[string]int, len(attrs))
 	for _, kv := range attrs {
 		s, ok, warning := formatPair(kv)
@@ -26,25 +28,28 @@ func Format(attrs []attribute.KeyValue) (text string, warnings []string) {
 		if !ok {
 			continue
 		}
-		if i, again := index[s.Key]; again {
+		if i, again := index[s.key]; again {
 			pairs[i] = s
 			continue
 		}
-		index[s.Key] = len(pairs)
+		index[s.key] = len(pairs)
 		pairs = append(pairs, s)
 	}
 	return join(pairs), warnings
 }
 
+// pair is one attribute as it is written.
+type pair struct{ key, text string }
+
 // formatPair writes one attribute. An attribute without a value is neither ok
 // nor worth a warning.
-func formatPair(kv attribute.KeyValue) (s Segment, ok bool, warning string) {
+func formatPair(kv attribute.KeyValue) (p pair, ok bool, warning string) {
 	if kv.Value.Type() == attribute.EMPTY {
-		return s, false, ""
+		return p, false, ""
 	}
 	key := strings.TrimSpace(string(kv.Key))
-	drop := func(reason string) (Segment, bool, string) {
-		return Segment{}, false, fmt.Sprintf("resource attribute %s is not handed down: %s", quote(string(kv.Key)), reason)
+	drop := func(reason string) (pair, bool, string) {
+		return pair{}, false, fmt.Sprintf("resource attribute %s is not handed down: %s", envtext.Quote(string(kv.Key)), reason)
 	}
 	switch {
 	case key == "":
@@ -61,7 +66,7 @@ func formatPair(kv attribute.KeyValue) (s Segment, ok bool, warning string) {
 	case !utf8.ValidString(text):
 		return drop("its value is not valid UTF-8")
 	}
-	return Segment{Key: key, Raw: key + "=" + escape(text)}, true, ""
+	return pair{key: key, text: key + "=" + escape(text)}, true, ""
 }
 
 func scalarText(v attribute.Value) (text string, ok bool) {
@@ -81,13 +86,13 @@ func scalarText(v attribute.Value) (text string, ok bool) {
 	return "", false
 }
 
-func join(segments []Segment) string {
+func join(pairs []pair) string {
 	var b strings.Builder
-	for i, s := range segments {
+	for i, s := range pairs {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(s.Raw)
+		b.WriteString(s.text)
 	}
 	return b.String()
 }

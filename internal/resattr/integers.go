@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -52,7 +53,7 @@ func Normalise(attrs []attribute.KeyValue) (typed []attribute.KeyValue, warnings
 			typed[i].Value = attribute.Int64Value(n)
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("resource attribute %s=%s is not a whole number and stays as it is", kv.Key, quote(kv.Value.String())))
+		warnings = append(warnings, fmt.Sprintf("resource attribute %s=%s is not a whole number and stays as it is", kv.Key, envtext.Quote(kv.Value.String())))
 	}
 	return typed, warnings
 }

@@ -6,28 +6,12 @@ import (
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // EnvVar is the variable that carries resource attributes to a process.
 const EnvVar = "OTEL_RESOURCE_ATTRIBUTES"
-
-// Segment is one pair of a text, as it stands there.
-type Segment struct {
-	Key string // trimmed
-	Raw string // the whole piece, byte for byte
-}
-
-// Segments splits text into its pairs. Pieces that are blank, lack "=" or have
-// an empty key are left out.
-func Segments(text string) []Segment {
-	var out []Segment
-	for piece := range strings.SplitSeq(text, ",") {
-		if key, _, ok := cutPair(piece); ok {
-			out = append(out, Segment{Key: key, Raw: piece})
-		}
-	}
-	return out
-}
 
 // Parse reads every pair of text: key trimmed, value trimmed and then
 // percent-decoded; a malformed escape stays as it is and "+" is a plus. Of a key
@@ -49,19 +33,6 @@ func Parse(text string) (attrs []attribute.KeyValue, warnings []string) {
 	return l.attrs, warnings
 }
 
-// Duplicates returns the keys that text holds more than once, each once, in the
-// order in which they first repeat.
-func Duplicates(text string) []string {
-	var out []string
-	seen := map[string]int{}
-	for _, s := range Segments(text) {
-		if seen[s.Key]++; seen[s.Key] == 2 {
-			out = append(out, s.Key)
-		}
-	}
-	return out
-}
-
 func cutPair(piece string) (key, value string, ok bool) {
 	key, value, ok = strings.Cut(piece, "=")
 	key = strings.TrimSpace(key)
@@ -75,18 +46,8 @@ func describeBad(piece string) string {
 	case strings.HasPrefix(piece, "="):
 		return EnvVar + " has an item without a key; it is skipped: want key=value"
 	default:
-		return fmt.Sprintf("%s item %s is skipped: want key=value; a comma inside a value is written %%2C", EnvVar, quote(piece))
+		return fmt.Sprintf("%s item %s is skipped: want key=value; a comma inside a value is written %%2C", EnvVar, envtext.Quote(piece))
 	}
-}
-
-// quote shortens text from outside, so that a slip of the pen cannot flood a
-// log.
-func quote(text string) string {
-	const limit = 40
-	if len(text) > limit {
-		text = text[:limit] + "..."
-	}
-	return fmt.Sprintf("%q", text)
 }
 
 // unescape decodes %XX where both digits are hexadecimal.

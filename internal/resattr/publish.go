@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // Environ returns env, in the form of os.Environ, with attrs laid over the
@@ -25,7 +27,7 @@ func Environ(env []string, attrs []attribute.KeyValue) []string {
 	if len(attrs) == 0 {
 		return slices.Clone(env)
 	}
-	text, _ := Extend(current, nil, attrs)
+	text, _ := Extend(envtext.Clean(current), nil, attrs)
 	out := make([]string, 0, len(env)+1)
 	for _, entry := range env {
 		if !strings.HasPrefix(entry, EnvVar+"=") {

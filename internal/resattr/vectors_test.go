@@ -68,23 +68,19 @@ func (s *scalar) UnmarshalJSON(data []byte) error {
 type suite[T any] struct{ Cases []T }
 
 type parseCase struct {
-	Value      string
-	Expect     map[string]string
-	Segments   [][2]string
-	Duplicates []string
+	Value  string
+	Expect map[string]string
 }
 
 type formatCase struct {
 	Attributes object
-	Inherited  string
 	Expect     string
 }
 
 type extendCase struct {
-	Value                          string
-	Additions, Defaults, Overrides object
-	Overwrite                      bool
-	Expect                         string
+	Value               string
+	Defaults, Overrides object
+	Expect              string
 }
 
 type integerCase struct {
@@ -96,13 +92,11 @@ type integerCase struct {
 type vectors struct {
 	Parse    suite[parseCase]  `json:"otel_resource_attributes_parse_nightly"`
 	Format   suite[formatCase] `json:"otel_resource_attributes_format_nightly"`
-	ExtendV1 suite[extendCase] `json:"otel_resource_attributes_extend_v1_nightly"`
 	ExtendV2 suite[extendCase] `json:"otel_resource_attributes_extend_v2_nightly"`
 	Integers struct {
 		suite[integerCase]
 		Keys []attribute.Key `json:"integer_keys"`
 	} `json:"resource_integer_normalisation_nightly"`
-	Encode suite[formatCase] `json:"encode_resource_attributes_pr44"`
 }
 
 func load(t testing.TB) (v vectors) {
@@ -115,8 +109,8 @@ func load(t testing.TB) (v vectors) {
 		t.Fatal(err)
 	}
 	for name, n := range map[string]int{
-		"parse": len(v.Parse.Cases), "format": len(v.Format.Cases), "extend v1": len(v.ExtendV1.Cases),
-		"extend v2": len(v.ExtendV2.Cases), "integers": len(v.Integers.Cases), "encode": len(v.Encode.Cases),
+		"parse": len(v.Parse.Cases), "format": len(v.Format.Cases),
+		"extend v2": len(v.ExtendV2.Cases), "integers": len(v.Integers.Cases),
 	} {
 		if n == 0 {
 			t.Fatalf("no %s vectors", name)
@@ -137,19 +131,6 @@ func TestParseMatchesReference(t *testing.T) {
 				t.Errorf("Parse(%q): %s = %q, want %q (%t)", c.Value, kv.Key, kv.Value.AsString(), want, ok)
 			}
 		}
-		segments := Segments(c.Value)
-		if len(segments) != len(c.Segments) {
-			t.Errorf("Segments(%q) = %v, want %v", c.Value, segments, c.Segments)
-			continue
-		}
-		for i, s := range segments {
-			if s != (Segment{c.Segments[i][0], c.Segments[i][1]}) {
-				t.Errorf("Segments(%q)[%d] = %v, want %v", c.Value, i, s, c.Segments[i])
-			}
-		}
-		if got := Duplicates(c.Value); strings.Join(got, ",") != strings.Join(c.Duplicates, ",") {
-			t.Errorf("Duplicates(%q) = %v, want %v", c.Value, got, c.Duplicates)
-		}
 	}
 }
 
@@ -165,19 +146,9 @@ func TestFormatMatchesReference(t *testing.T) {
 func TestExtendMatchesReference(t *testing.T) {
 	t.Parallel()
 	v := load(t)
-	for _, c := range v.ExtendV1.Cases {
-		if got, _ := ExtendRaw(c.Value, c.Additions, c.Overwrite); got != c.Expect {
-			t.Errorf("ExtendRaw(%q, %v, %t) = %q, want %q", c.Value, c.Additions, c.Overwrite, got, c.Expect)
-		}
-	}
 	for _, c := range v.ExtendV2.Cases {
 		if got, _ := Extend(c.Value, c.Defaults, c.Overrides); got != c.Expect {
 			t.Errorf("Extend(%q, %v, %v) = %q, want %q", c.Value, c.Defaults, c.Overrides, got, c.Expect)
-		}
-	}
-	for _, c := range v.Encode.Cases {
-		if got, _ := Encode(c.Attributes, c.Inherited); got != c.Expect {
-			t.Errorf("Encode(%v, %q) = %q, want %q", c.Attributes, c.Inherited, got, c.Expect)
 		}
 	}
 }

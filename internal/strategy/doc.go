@@ -14,6 +14,8 @@
 // Decisions left open by the reference:
 //   - A present but empty or blank LOCAL_RANK counts as unset, where the
 //     reference fails.
+//   - With one torchrun in each task of an outer launcher, the outer local rank
+//     counts too: LOCAL_RANK is 0 in all of them.
 //   - Without LOCAL_RANK the local rank of other launchers is read, see
 //     [LocalRankVars]. The reference reads LOCAL_RANK only, so that every
 //     process of a plain mpirun or srun job would count as the first of its

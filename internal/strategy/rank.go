@@ -3,7 +3,8 @@ package strategy
 import (
 	"fmt"
 	"strconv"
-	"strings"
+
+	"github.com/nemo-lens/lens/internal/envtext"
 )
 
 // SingleRank reports whether rank is the one rank that exports: exportRank, or
@@ -19,27 +20,51 @@ func SingleRank(exportRank, rank, world int) bool {
 // LocalRankVars lists the variables that hold the index of a process on its
 // node, in the order in which they are consulted. Launchers nest: torchrun runs
 // under srun or mpirun, and mpirun starts its daemons with srun, so the
-// innermost launcher comes first and SLURM last.
+// innermost launcher comes first and SLURM last. The names are of torchrun, Open
+// MPI, MPICH and Intel MPI, MVAPICH, HPE's PALS, Cray MPICH, Flux and SLURM.
 func LocalRankVars() []string {
-	return []string{"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}
+	return []string{
+		"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+		"PALS_LOCAL_RANKID", "PMI_LOCAL_RANK", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID",
+	}
 }
 
 // FirstRankPerNode reports whether this process is the first one of its node:
 // whether the first of [LocalRankVars] that is set and not blank is 0. With
 // none set the answer is true, as a process started alone is the first of its
-// node. Text that is not a whole number is an error that names the variable.
-func FirstRankPerNode(lookup func(string) (string, bool)) (bool, error) {
-	for _, name := range LocalRankVars() {
-		text, _ := lookup(name)
-		text = strings.TrimSpace(text)
-		if text == "" {
-			continue
-		}
-		rank, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return false, fmt.Errorf("lens: %s=%q: want the whole number that the launcher gives, 0 for the first process of a node; correct or unset it", name, text)
-		}
-		return rank == 0, nil
+// node. A LOCAL_RANK of 0 is that of one torchrun, of which a node can run one
+// for each task of an outer launcher; then the outer local rank has to be 0,
+// too, unless the torchrun is a job of its own. Text that is not a whole number
+// is an error that names the variable.
+func FirstRankPerNode(lookup envtext.Lookup) (bool, error) {
+	names := LocalRankVars()
+	rank, name, err := localRank(lookup, names)
+	if err != nil || name == "" || rank != 0 {
+		return rank == 0 && err == nil, err
 	}
-	return true, nil
+	if name != names[0] || isWholeJob(lookup) {
+		return true, nil
+	}
+	rank, _, err = localRank(lookup, names[1:])
+	return rank == 0 && err == nil, err
+}
+
+// localRank reads the first of the variables that is set; name is empty when
+// none is.
+func localRank(lookup envtext.Lookup, names []string) (rank int64, name string, err error) {
+	text, name := envtext.First(lookup, names...)
+	if name == "" {
+		return 0, "", nil
+	}
+	if rank, err = strconv.ParseInt(text, 10, 64); err != nil {
+		return 0, name, fmt.Errorf("lens: %s=%s: want the whole number that the launcher gives, 0 for the first process of a node; correct or unset it", name, envtext.Quote(text))
+	}
+	return rank, name, nil
+}
+
+// isWholeJob reports whether one torchrun on this node runs the whole job.
+func isWholeJob(lookup envtext.Lookup) bool {
+	world, name := envtext.First(lookup, "WORLD_SIZE")
+	local, _ := envtext.First(lookup, "LOCAL_WORLD_SIZE")
+	return name != "" && world == local
 }

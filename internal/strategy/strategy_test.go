@@ -104,7 +104,7 @@ func TestRankHashMatchesReference(t *testing.T) {
 // The reduced-halves formula against the definition in big integers.
 func TestBucketIsThe128BitModulus(t *testing.T) {
 	t.Parallel()
-	for _, rank := range []int{0, 1, -1, 9999, 123456789, math.MaxInt64, math.MinInt64} {
+	for _, rank := range []int{0, 1, -1, 9999, 123456789, math.MaxInt, math.MinInt} {
 		sum := md5.Sum(fmt.Append(nil, rank))
 		n := new(big.Int).SetBytes(sum[:])
 		want := int(n.Mod(n, big.NewInt(10000)).Int64())
@@ -185,7 +185,6 @@ func TestFirstRankPerNodeReadsOtherLaunchers(t *testing.T) {
 		{map[string]string{"SLURM_LOCALID": "3"}, false},
 		{map[string]string{"SLURM_LOCALID": "0"}, true},
 		{map[string]string{"LOCAL_RANK": " ", "SLURM_LOCALID": "3"}, false},
-		{map[string]string{"LOCAL_RANK": "0", "SLURM_LOCALID": "3"}, true},
 		{map[string]string{"OMPI_COMM_WORLD_LOCAL_RANK": "2"}, false},
 		// mpirun inside a batch script: every process inherits the script's 0.
 		{map[string]string{"OMPI_COMM_WORLD_LOCAL_RANK": "2", "SLURM_LOCALID": "0"}, false},
@@ -228,5 +227,38 @@ func BenchmarkBucket(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		strategy.Bucket(4711)
+	}
+}
+
+// FC6
+func TestFieldC6LocalRanks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		env  map[string]string
+		want bool
+	}{
+		{map[string]string{"PALS_LOCAL_RANKID": "3"}, false},
+		{map[string]string{"PALS_LOCAL_RANKID": "0"}, true},
+		{map[string]string{"PMI_LOCAL_RANK": "1", "SLURM_LOCALID": "0"}, false},
+		{map[string]string{"MV2_COMM_WORLD_LOCAL_RANK": "2"}, false},
+		{map[string]string{"FLUX_TASK_LOCAL_ID": "2"}, false},
+		{map[string]string{"PALS_LOCAL_RANKID": `"2"`}, false},
+		// One torchrun a task: LOCAL_RANK is 0 in all of them.
+		{map[string]string{"LOCAL_RANK": "0", "SLURM_LOCALID": "2"}, false},
+		{map[string]string{"LOCAL_RANK": "0", "SLURM_LOCALID": "0"}, true},
+		{map[string]string{"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "WORLD_SIZE": "8", "SLURM_LOCALID": "2"}, false},
+		{map[string]string{"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, false},
+		{map[string]string{"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "8", "SLURM_LOCALID": "0"}, false},
+		// A torchrun that is a job of its own, in one of several tasks.
+		{map[string]string{"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "4", "WORLD_SIZE": "4", "SLURM_LOCALID": "1"}, true},
+	} {
+		got, err := strategy.FirstRankPerNode(env(c.env))
+		if err != nil || got != c.want {
+			t.Errorf("%v: got %t, %v, want %t", c.env, got, err, c.want)
+		}
+	}
+	_, err := strategy.FirstRankPerNode(env(map[string]string{"LOCAL_RANK": "0", "PALS_LOCAL_RANKID": "x"}))
+	if err == nil || !strings.Contains(err.Error(), `PALS_LOCAL_RANKID="x"`) {
+		t.Errorf("error %v", err)
 	}
 }

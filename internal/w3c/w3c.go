@@ -1,65 +1,144 @@
-// Package w3c has the trace context propagator of the W3C recommendation in
-// the form that lens installs.
+// Package w3c reads and writes the headers of the W3C recommendations for trace
+// context and baggage, in carriers of any kind.
 //
-// OpenTelemetry's own propagator refuses a version 00 traceparent whose flags
-// have bits that it does not know, and with it the whole trace. The
-// recommendation says that unknown flags are ignored
-// (https://www.w3.org/TR/trace-context-2/#other-flags), so they are cleared
-// before OpenTelemetry's propagator sees the header. Surrounding blanks, which
-// HTTP strips and environment variables do not, are removed as well.
+// It is not OpenTelemetry's propagator, whose package imports net/http: that is
+// 2 MB of a program that is built with lens_noop and speaks no HTTP. It also
+// keeps to the recommendation where that one departs from it:
+//
+//   - Flags that are not known are ignored
+//     (https://www.w3.org/TR/trace-context-2/#other-flags) and do not cost the trace.
+//   - A version 00 traceparent has nothing behind its flags, not even a dash.
+//   - Members of a tracestate may be empty or blank.
+//   - Several traceparent headers are none, so that nobody can choose the trace by
+//     adding one; several tracestate headers are one list (package propagator).
+//
+// Surrounding blanks, which HTTP strips and environment variables do not, are
+// ignored.
 package w3c
 
 import (
 	"context"
+	"encoding/hex"
 	"strings"
 
-	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/trace"
 )
 
-const traceparent = "traceparent"
+const (
+	traceparentKey = "traceparent"
+	tracestateKey  = "tracestate"
+	baggageKey     = "baggage"
+)
 
-// TraceContext is the propagator for traceparent and tracestate.
-type TraceContext struct{ propagation.TraceContext }
+// Getter and Setter are the halves of a carrier. Keys are in lower case.
+type (
+	Getter interface{ Get(key string) string }
+	Setter interface{ Set(key, value string) }
+)
 
-// Extract returns ctx with the remote span context of the carrier, or ctx
-// itself when the carrier holds none that is valid.
-func (t TraceContext) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
-	return t.TraceContext.Extract(ctx, tolerant{carrier})
+// Map is a carrier.
+type Map map[string]string
+
+func (m Map) Get(key string) string { return m[key] }
+func (m Map) Set(key, value string) { m[key] = value }
+
+// Inject writes the span context and the baggage of ctx.
+func Inject(ctx context.Context, carrier Setter) {
+	InjectTrace(ctx, carrier)
+	if b := baggage.FromContext(ctx).String(); b != "" {
+		carrier.Set(baggageKey, b)
+	}
 }
 
-type tolerant struct{ propagation.TextMapCarrier }
-
-func (c tolerant) Get(key string) string {
-	v := strings.TrimSpace(c.TextMapCarrier.Get(key))
-	if key == traceparent {
-		return knownFlags(v)
+// Extract returns ctx with the span context and the baggage of the carrier,
+// each only when it is there and valid. Of a baggage that is not valid
+// throughout, the members that are stay.
+func Extract(ctx context.Context, carrier Getter) context.Context {
+	ctx = ExtractTrace(ctx, carrier)
+	if text := carrier.Get(baggageKey); text != "" {
+		if b, _ := baggage.Parse(text); b.Len() > 0 {
+			ctx = baggage.ContextWithBaggage(ctx, b)
+		}
 	}
-	return v
+	return ctx
 }
 
-// knownFlags clears the flag bits of a version 00 header that are not sampled
-// or random. Anything that is not such a header comes back as it is.
-func knownFlags(v string) string {
-	const length = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-	if len(v) != length || !strings.HasPrefix(v, "00-") || v[length-3] != '-' {
-		return v
+// knownFlags are those that the recommendation gives a meaning.
+const knownFlags = trace.FlagsSampled | trace.FlagsRandom
+
+// InjectTrace writes the span context of ctx, if it is valid.
+func InjectTrace(ctx context.Context, carrier Setter) {
+	sc := trace.SpanContextFromContext(ctx)
+	if !sc.IsValid() {
+		return
 	}
-	high, low := hexDigit(v[length-2]), hexDigit(v[length-1])
-	if high < 0 || low < 0 || (high == 0 && low <= 3) {
-		return v
+	if state := sc.TraceState().String(); state != "" {
+		carrier.Set(tracestateKey, state)
 	}
-	return v[:length-2] + "0" + string("0123"[low&3])
+	traceID, spanID := sc.TraceID(), sc.SpanID()
+	text := append(make([]byte, 0, versionLength), "00-"...)
+	text = hex.AppendEncode(text, traceID[:])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, spanID[:])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, []byte{byte(sc.TraceFlags() & knownFlags)})
+	carrier.Set(traceparentKey, string(text))
 }
 
-func hexDigit(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
+// ExtractTrace returns ctx with the remote span context of the carrier, or ctx
+// itself when the carrier holds none that is valid. A tracestate that cannot be
+// read is dropped, and the traceparent stays.
+func ExtractTrace(ctx context.Context, carrier Getter) context.Context {
+	cfg, ok := parseTraceparent(strings.TrimSpace(carrier.Get(traceparentKey)))
+	if !ok {
+		return ctx
 	}
-	return -1
+	cfg.TraceState, _ = trace.ParseTraceState(withoutEmptyMembers(strings.TrimSpace(carrier.Get(tracestateKey))))
+	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(cfg))
 }
 
-// Propagator carries the trace context and the baggage.
-var Propagator = propagation.NewCompositeTextMapPropagator(TraceContext{}, propagation.Baggage{})
+// versionLength is that of a version 00 traceparent, with which those of later
+// versions begin.
+const versionLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+
+func parseTraceparent(text string) (cfg trace.SpanContextConfig, ok bool) {
+	if len(text) < versionLength || text[2] != '-' || text[35] != '-' || text[52] != '-' {
+		return cfg, false
+	}
+	var version, flags [1]byte
+	if !fromHex(version[:], text[:2]) || !fromHex(cfg.TraceID[:], text[3:35]) || !fromHex(cfg.SpanID[:], text[36:52]) || !fromHex(flags[:], text[53:55]) {
+		return cfg, false
+	}
+	switch rest := text[versionLength:]; {
+	case version[0] == 0xff, version[0] == 0 && rest != "", rest != "" && rest[0] != '-':
+		return cfg, false
+	}
+	cfg.TraceFlags, cfg.Remote = trace.TraceFlags(flags[0])&knownFlags, true
+	return cfg, cfg.TraceID.IsValid() && cfg.SpanID.IsValid()
+}
+
+// fromHex takes lower-case digits only, as the recommendation has it.
+func fromHex(to []byte, text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	_, err := hex.Decode(to, []byte(text))
+	return err == nil
+}
+
+// withoutEmptyMembers leaves out members that are nothing but blanks.
+func withoutEmptyMembers(list string) string {
+	if !strings.Contains(list, ",") {
+		return list
+	}
+	var kept []string
+	for member := range strings.SplitSeq(list, ",") {
+		if member = strings.TrimSpace(member); member != "" {
+			kept = append(kept, member)
+		}
+	}
+	return strings.Join(kept, ",")
+}

@@ -38,3 +38,6 @@ type sampler struct {
 }
 
 func (s sampler) Description() string { return s.description }
+
+// Unwrap tells the recorder that the inner sampler decides.
+func (s sampler) Unwrap() sdktrace.Sampler { return s.Sampler }
