@@ -307,6 +307,7 @@ func (h *header) parse(b []byte) *File {
 			}
 		}
 	}
+	h.seeSpans()
 	for shard, end := range oldest {
 		if !fresh[shard] && end.After(f.CompleteSince) {
 			f.CompleteSince = end
@@ -319,6 +320,24 @@ func (h *header) parse(b []byte) *File {
 		return cmp.Or(b.End.Compare(a.End), bytes.Compare(a.SpanID[:], b.SpanID[:]))
 	})
 	return f
+}
+
+// seeSpans takes what spans did since the last sign of life for a later one. Times that a
+// program has given may be far away, so only those count that can be true.
+func (h *header) seeSpans() {
+	f := &h.file
+	seen := f.LastSeen
+	for _, spans := range [][]Span{f.Open, f.Ended} {
+		for i := range spans {
+			for _, at := range []time.Time{spans[i].Start, spans[i].End} {
+				if later := at.Sub(f.LastSeen); later > 0 && later <= 2*beatEvery && at.After(seen) {
+					seen = at
+				}
+			}
+		}
+	}
+	f.Lived += seen.Sub(f.LastSeen)
+	f.LastSeen = seen
 }
 
 // span reads one slot. It reports false when what is there cannot have been written

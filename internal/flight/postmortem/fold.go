@@ -25,15 +25,16 @@ func (r *Report) fold() {
 		odd[p] = true
 	}
 	type key struct {
-		signature string
-		last      string
-		odd       bool
+		state State
+		in    string // or, when it is in no span, what it finished last
+		open  bool
+		odd   bool
 	}
 	groups := map[key]*Group{}
 	for _, p := range r.Processes {
-		k := key{signature: p.signature, odd: odd[p]}
-		if p.In == nil && p.Last != nil {
-			k.last = p.Last.text() // nothing else says where it is
+		k := key{state: p.State, open: p.In != nil, odd: odd[p]}
+		if at := cmp.Or(p.In, p.Last); at != nil {
+			k.in = at.text()
 		}
 		g := groups[k]
 		if g == nil {

@@ -45,11 +45,10 @@ type Process struct {
 	// Last is the span that finished last, nil when there is none.
 	Last *Place
 
-	signature string
-	steps     []stepDone // the latest that are known, in the order in which they finished
-	maxStep   int64
-	hasStep   bool
-	whole     bool // no finished span of the last step has been overwritten
+	steps   []stepDone // the latest that are known, in the order in which they finished
+	maxStep int64
+	hasStep bool
+	whole   bool // no finished span of the last step has been overwritten
 }
 
 // Place is where in its work a process is.
@@ -97,7 +96,6 @@ func (r *Report) summarize(path string, f *flight.File, names *interner) *Proces
 	if in := innermost(roots); in != nil {
 		p.In = &Place{Name: names.one(in.span.Name), Step: in.step, HasStep: in.hasStep, For: in.age}
 	}
-	p.signature = names.one(string(p.State) + signature(roots))
 	for _, n := range allNodes(roots) {
 		if n.hasStep {
 			p.maxStep, p.hasStep = max(p.maxStep, n.step), true
@@ -247,18 +245,4 @@ func compareLeaves(a, b *node) int {
 		return 1
 	}
 	return cmp.Or(cmp.Compare(b.depth, a.depth), cmp.Compare(b.age, a.age))
-}
-
-// signature is equal for processes that do the same: names, groups and steps, nested.
-func signature(roots []*node) string {
-	parts := make([]string, len(roots))
-	for i, n := range roots {
-		part := strconv.Quote(n.span.Name) + n.span.Group
-		if n.hasStep {
-			part += "@" + strconv.FormatInt(n.step, 10)
-		}
-		parts[i] = part + signature(n.children)
-	}
-	slices.Sort(parts)
-	return "(" + strings.Join(parts, ",") + ")"
 }
