@@ -31,8 +31,18 @@ const (
 const (
 	exporterOTLP    = "otlp"
 	exporterConsole = "console"
+	exporterFile    = "file"
 	exporterNone    = "none"
 )
+
+// How many rotated files the file exporter keeps.
+const (
+	defaultFileKeep = 4
+	mostFileKeep    = 1000
+)
+
+// leastFileSize keeps a mistyped size from renaming a file for every batch.
+const leastFileSize = 64 << 10
 
 // The spellings that Config.RankAttributes can name.
 const (
@@ -56,7 +66,7 @@ type Config struct {
 	MetricsEnabled   bool    // METRICS_ENABLED, true
 	LogsEnabled      bool    // LOGS_ENABLED, false
 	SpanGroups       string  // SPAN_GROUPS, "default": the spec of the groups to record
-	Exporter         string  // EXPORTER, "otlp": or "console" or "none"
+	Exporter         string  // EXPORTER, "otlp": or "console", "file" or "none"
 	RunID            string  // RUN_ID: one id for all processes of the run; empty means found or made at set-up
 	User             string  // USER_ID
 	WandbEntity      string  // WANDB_ENTITY (no prefix)
@@ -102,9 +112,21 @@ type Config struct {
 	// RuntimeMetrics adds the metrics of the Go runtime, RUNTIME_METRICS, false.
 	RuntimeMetrics bool
 
-	// ExporterFile is where the console exporter writes, EXPORTER_FILE. The
-	// file is appended to. Empty means standard output.
+	// ExporterFile is where the console exporter and the file exporter write,
+	// EXPORTER_FILE. The file is appended to. {run_id}, {rank} and {pid} in the
+	// name become those of the process. Empty means standard output for the
+	// console exporter and nemo-lens-{run_id}-{rank}-{pid}.jsonl, in the working
+	// directory, for the file exporter, which writes OTLP JSON lines as the
+	// OpenTelemetry Collector's file exporter does.
 	ExporterFile string
+
+	// ExporterFileSize is the size in bytes above which the file of the file
+	// exporter is renamed, with .1 behind its name, and a new one is begun,
+	// EXPORTER_FILE_SIZE, 0: never. ExporterFileKeep is how many of these are
+	// kept, EXPORTER_FILE_KEEP, 4; older ones are deleted. Files of other
+	// exporters are not rotated.
+	ExporterFileSize int64
+	ExporterFileKeep int
 
 	// ShutdownTimeout limits the whole of Shutdown, SHUTDOWN_TIMEOUT, 5 s. Zero
 	// and less mean the default: it is never unlimited.
@@ -323,16 +345,22 @@ func (c Config) Validate() error {
 		bad("EXPORT_SAMPLE_RATE", "export_sample_rate", c.ExportSampleRate, "want a number from 0 to 1")
 	}
 	switch c.Exporter {
-	case exporterOTLP, exporterConsole, exporterNone:
+	case exporterOTLP, exporterConsole, exporterFile, exporterNone:
 	default:
-		exporters := []string{exporterOTLP, exporterConsole, exporterNone}
+		exporters := []string{exporterOTLP, exporterConsole, exporterFile, exporterNone}
 		bad("EXPORTER", "exporter", strconv.Quote(c.Exporter),
-			`unknown exporter; want "otlp", "console" or "none", in lower case`+didYouMean(c.Exporter, exporters))
+			`unknown exporter; want "otlp", "console", "file" or "none", in lower case`+didYouMean(c.Exporter, exporters))
 	}
 	switch c.RankAttributes {
 	case "", rankDL, rankNVDL, rankBoth:
 	default:
 		bad("RANK_ATTRIBUTES", "rank_attributes", strconv.Quote(c.RankAttributes), `want "dl", "nv.dl" or "both"`)
+	}
+	if c.ExporterFileSize < 0 || c.ExporterFileSize > 0 && c.ExporterFileSize < leastFileSize {
+		bad("EXPORTER_FILE_SIZE", "exporter_file_size", c.ExporterFileSize, fmt.Sprintf("want a number of bytes from %d, or 0 for no rotation", leastFileSize))
+	}
+	if c.ExporterFileKeep < 0 || c.ExporterFileKeep > mostFileKeep {
+		bad("EXPORTER_FILE_KEEP", "exporter_file_keep", c.ExporterFileKeep, fmt.Sprintf("want a number of files from 1 to %d, or 0 for the default", mostFileKeep))
 	}
 	for _, n := range []struct {
 		key, field  string
@@ -381,8 +409,24 @@ func (c Config) from(key string) string {
 // secret: of headers it says only whether there are any, and user-info in an
 // endpoint, which set-up refuses, is left out.
 func (c Config) String() string {
+	parts := make([]string, 0, 32)
+	for _, s := range c.Settings() {
+		parts = append(parts, fmt.Sprintf("%s=%s (%s)", s.Name, s.Value, s.Source))
+	}
+	return strings.Join(parts, " ")
+}
+
+// Setting is one setting of a [Config].
+type Setting struct {
+	Name   string // in lower case, as "span_groups"
+	Value  string // text is quoted, and a secret is "[REDACTED]"
+	Source string // the variable that it came from, "default", or "code" when the program changed it
+}
+
+// Settings returns every setting with where it came from. It holds no secret.
+func (c Config) Settings() []Setting {
 	def := DefaultConfig()
-	parts := make([]string, 0, 24)
+	var out []Setting
 	for _, s := range settings() {
 		source := c.sources[s.key]
 		value := s.show(&c)
@@ -392,9 +436,9 @@ func (c Config) String() string {
 				source = "code"
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s=%s (%s)", strings.ToLower(s.key), value, source))
+		out = append(out, Setting{strings.ToLower(s.key), value, source})
 	}
-	return strings.Join(parts, " ")
+	return out
 }
 
 // GoString is String, marked as a Config.

@@ -75,7 +75,7 @@ func ExampleConfig_Validate() {
 	fmt.Println(cfg.Validate())
 	// Output:
 	// lens: export_sample_rate is 1.5: want a number from 0 to 1
-	// lens: exporter is "OTLP": unknown exporter; want "otlp", "console" or "none", in lower case (did you mean "otlp"?)
+	// lens: exporter is "OTLP": unknown exporter; want "otlp", "console", "file" or "none", in lower case (did you mean "otlp"?)
 }
 
 // A Config can be logged: it says where each setting came from, and no secret

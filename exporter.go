@@ -24,6 +24,7 @@ import (
 	"github.com/nemo-lens/lens/internal/metricpipe"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
+	"github.com/nemo-lens/lens/internal/otlpfile"
 	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/strategy/sampler"
@@ -39,9 +40,11 @@ type plan struct {
 
 	o      *options
 	cfg    Config
+	runID  string
 	env    otelenv.Lookup
 	output *wholeline.Writer // of the console exporters, opened at the first need
 	where  string
+	lines  *otlpfile.File // of the file exporters, the same way
 	opened []func() error // to be closed in the reverse order
 
 	lastErrors   pipeline.LastErrors
@@ -49,9 +52,13 @@ type plan struct {
 	off          map[otelenv.Signal]string // why one that the configuration switches on is off
 }
 
-func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
+func newPlan(o *options, cfg Config, runID string) *plan {
+	return &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
 		destinations: map[otelenv.Signal]string{}, off: map[otelenv.Signal]string{}}
+}
+
+func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
+	p := newPlan(o, cfg, runID)
 	defer func() {
 		if err != nil {
 			_ = p.close()
@@ -61,7 +68,8 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
 	warn(detectWarnings)
-	res := o.resource(cfg, runID, inherited, detected)
+	// Clean, also for the processors and readers of the program.
+	res := guard.CleanResource(o.resource(cfg, runID, inherited, detected))
 	if cfg.TracesEnabled {
 		if err := p.planTraces(ctx, res); err != nil {
 			return nil, err
@@ -217,6 +225,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 			return guardedViews(e), err
 		},
 		otlp: func(o otelenv.OTLP) (pipeline.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
+		file: func(w io.Writer) pipeline.SpanExporter { return pipeline.Views(otlpfile.NewSpanExporter(w, log())) },
 	})
 	return err
 }
@@ -244,7 +253,7 @@ func (p *plan) ids() sdktrace.IDGenerator {
 		// RunID is empty where the id was drawn here, which nobody else knows.
 		seed, ok := identity.TraceSeed(p.cfg.RunID, p.env)
 		if ok {
-			return identity.NewFixedIDGenerator(identity.TraceID(seed))
+			return identity.FixedTraceID(identity.TraceID(seed))
 		}
 		log().Warn("single trace id", "one trace id for the job was asked for, but there is neither a SLURM job nor a RUN_ID to derive it from; trace ids are random")
 	}
@@ -275,7 +284,10 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, exporter, builders[sdkmetric.Exporter]{
 		console: func(w io.Writer) (sdkmetric.Exporter, error) { return console.NewMetricExporter(w) },
 		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
-			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
+			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation, log())
+		},
+		file: func(w io.Writer) sdkmetric.Exporter {
+			return otlpfile.NewMetricExporter(w, temporality.Selector(), aggregation, log())
 		},
 	})
 	return err
@@ -296,7 +308,8 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 	var err error
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, exporter, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
-		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
+		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o, log()) },
+		file:    func(w io.Writer) sdklog.Exporter { return otlpfile.NewLogExporter(w, log()) },
 	})
 	return err
 }
@@ -304,6 +317,7 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 type builders[E any] struct {
 	console func(io.Writer) (E, error)
 	otlp    func(otelenv.OTLP) (E, error)
+	file    func(io.Writer) E
 }
 
 // exporterFor builds the exporter of one signal; it is nil for "none".
@@ -320,6 +334,12 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, name string, build build
 			return exporter, "", fmt.Errorf("lens: console exporter of %s: %w", signal, err)
 		}
 		return exporter, "console (" + where + ")", nil
+	case exporterFile:
+		w, where, err := p.file()
+		if err != nil {
+			return exporter, "", err
+		}
+		return build.file(w), where, nil
 	case exporterOTLP:
 		resolved, err := p.otlp(signal)
 		if err != nil {
@@ -390,14 +410,35 @@ func (p *plan) console() (io.Writer, string, error) {
 	case p.cfg.ExporterFile == "":
 		p.output, p.where = wholeline.New(os.Stdout), "standard output"
 	default:
-		f, err := os.OpenFile(p.cfg.ExporterFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY|openFlags, 0o644)
+		f, err := os.OpenFile(p.fileName(), os.O_APPEND|os.O_CREATE|os.O_WRONLY|openFlags, 0o644)
 		if err != nil {
-			return nil, "", fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
+			return nil, "", p.badFile(err)
 		}
 		p.opened = append(p.opened, f.Close)
-		p.output, p.where = wholeline.New(f), p.cfg.ExporterFile
+		p.output, p.where = wholeline.New(f), p.fileName()
 	}
 	return p.output, p.where, nil
+}
+
+// file opens what the file exporters write to, one for all signals.
+func (p *plan) file() (io.Writer, string, error) {
+	if p.lines == nil {
+		f, err := otlpfile.Open(p.fileName(), p.cfg.ExporterFileSize, first(p.cfg.ExporterFileKeep, defaultFileKeep), openFlags)
+		if err != nil {
+			return nil, "", p.badFile(err)
+		}
+		p.opened = append(p.opened, f.Close)
+		p.lines = f
+	}
+	return p.lines, "file (" + p.fileName() + ")", nil
+}
+
+func (p *plan) fileName() string {
+	return otlpfile.Name(first(p.cfg.ExporterFile, otlpfile.DefaultName), p.runID, p.o.rank, os.Getpid())
+}
+
+func (p *plan) badFile(err error) error {
+	return fmt.Errorf("lens: exporter_file%s: %w; name a file that can be written", p.cfg.from("EXPORTER_FILE"), err)
 }
 
 // first returns the first value that is not zero.

@@ -79,8 +79,13 @@ func TestReadmeCommandsRun(t *testing.T) {
 		cmd.Stderr = &stderr
 		stdout, err := cmd.Output()
 		require.NoError(t, err, "%s: %s", command, stderr.String())
-		if strings.Contains(command, "console") || command == "make demo" {
+		if strings.Contains(command, "console") {
 			require.Contains(t, string(stdout), `"Name":"`, command)
+		}
+		if command == "make demo" {
+			require.Regexp(t, `(?m)^train\.forward_backward +280 `, string(stdout), "the summary")
+			require.Regexp(t, `(?m)^  train\.step #1 +[0-9.]+.s .*[|│]$`, string(stdout), "the waterfall")
+			require.Contains(t, string(stdout), "view --html ")
 		}
 		ran++
 	}

@@ -46,6 +46,9 @@ func settings() []setting {
 		stringSetting("RANK_ATTRIBUTES", func(c *Config) *string { return &c.RankAttributes }),
 		boolSetting("RUNTIME_METRICS", func(c *Config) *bool { return &c.RuntimeMetrics }),
 		stringSetting("EXPORTER_FILE", func(c *Config) *string { return &c.ExporterFile }),
+		sizeSetting("EXPORTER_FILE_SIZE", func(c *Config) *int64 { return &c.ExporterFileSize }),
+		intSetting("EXPORTER_FILE_KEEP", func(c *Config) *int { return &c.ExporterFileKeep }, 1, mostFileKeep,
+			fmt.Sprintf("a whole number of files from 1 to %d", mostFileKeep)),
 		stringSetting("RUN_ID", func(c *Config) *string { return &c.RunID }),
 		stringSetting("USER_ID", func(c *Config) *string { return &c.User }),
 		raw(bare(stringSetting("WANDB_ENTITY", func(c *Config) *string { return &c.WandbEntity }))),
@@ -160,6 +163,42 @@ func intSetting(key string, field func(*Config) *int, low, high int, want string
 		},
 		show: func(c *Config) string { return strconv.Itoa(*field(c)) },
 	}
+}
+
+// sizeSetting takes bytes, with a unit or without.
+func sizeSetting(key string, field func(*Config) *int64) setting {
+	return setting{key: key,
+		parse: func(c *Config, text string) error {
+			n, err := parseSize(text)
+			if err == nil {
+				*field(c) = n
+			}
+			return err
+		},
+		show: func(c *Config) string { return strconv.FormatInt(*field(c), 10) },
+	}
+}
+
+// parseSize takes a whole number of bytes, or of kB, MB and GB (powers of 1000) or KiB,
+// MiB and GiB (powers of 1024), in any case.
+func parseSize(text string) (int64, error) {
+	units := []struct {
+		name  string
+		bytes int64
+	}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1}, {"", 1}}
+	lower := strings.ToLower(text)
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(lower, u.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if err != nil || n < 0 || n > math.MaxInt64/u.bytes {
+			break
+		}
+		return n * u.bytes, nil
+	}
+	return 0, errors.New(`want a size such as "100MB" or "1GiB", or a whole number of bytes`)
 }
 
 func rateSetting(key string, field func(*Config) *float64) setting {

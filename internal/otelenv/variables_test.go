@@ -6,8 +6,8 @@ import (
 	"github.com/nemo-lens/lens/internal/resattr"
 )
 
-// Variables returns the sorted names of every variable that this package reads.
-func Variables() []string {
+// allVariables returns the sorted names of every variable that this package reads.
+func allVariables() []string {
 	names := []string{
 		"OTEL_ATTRIBUTE_COUNT_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT",
 		"OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT",

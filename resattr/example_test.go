@@ -1,4 +1,4 @@
-package lens_test
+package resattr_test
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/resattr"
 )
 
 // What the processes that this one starts should say about themselves: the
 // environment for exec.Cmd.Env.
-func ExampleResourceEnv() {
-	env := lens.ResourceEnv([]string{"LANG=C", "OTEL_RESOURCE_ATTRIBUTES=team=post-training,dl.rank=0"},
+func ExampleEnviron() {
+	env := resattr.Environ([]string{"LANG=C", "OTEL_RESOURCE_ATTRIBUTES=team=post-training,dl.rank=0"},
 		attribute.Int("dl.rank", 3), attribute.String("role", "data loader"))
 	for _, kv := range env {
 		fmt.Println(kv)
@@ -24,8 +24,8 @@ func ExampleResourceEnv() {
 }
 
 // Numbers by convention come back as numbers; what cannot be read is described.
-func ExampleParseResourceAttributes() {
-	attrs, warnings := lens.ParseResourceAttributes("dl.rank=3,role=data%20loader,broken")
+func ExampleParse() {
+	attrs, warnings := resattr.Parse("dl.rank=3,role=data%20loader,broken")
 	for _, kv := range attrs {
 		fmt.Println(kv.Key, kv.Value.Type(), kv.Value.String())
 	}
@@ -36,14 +36,14 @@ func ExampleParseResourceAttributes() {
 	// 1 warning
 }
 
-func ExampleFormatResourceAttributes() {
-	text, warnings := lens.FormatResourceAttributes(attribute.String("stage", "a,b"), attribute.Int("dl.rank", 3))
+func ExampleFormat() {
+	text, warnings := resattr.Format(attribute.String("stage", "a,b"), attribute.Int("dl.rank", 3))
 	fmt.Println(text, len(warnings))
 	// Output: stage=a%2Cb,dl.rank=3 0
 }
 
-func ExampleExtendResourceAttributes() {
-	text, _ := lens.ExtendResourceAttributes("role=trainer",
+func ExampleExtend() {
+	text, _ := resattr.Extend("role=trainer",
 		[]attribute.KeyValue{attribute.String("role", "unknown"), attribute.String("team", "alignment")}, // where nothing is said
 		[]attribute.KeyValue{attribute.Int("dl.rank", 3)})                                                // whatever is said
 	parts := strings.Split(text, ",")
@@ -51,12 +51,12 @@ func ExampleExtendResourceAttributes() {
 	// Output: 3 true true
 }
 
-// For children that a library starts, out of the program's reach.
-func ExamplePublishResourceAttributes() {
+// For children that a library starts, out of the caller's reach.
+func ExamplePublish() {
 	const name = "OTEL_RESOURCE_ATTRIBUTES"
 	defer setenv(name + "=team=alignment")()
 
-	restore, warnings, err := lens.PublishResourceAttributes(attribute.Int("dl.rank", 3))
+	restore, warnings, err := resattr.Publish(attribute.Int("dl.rank", 3))
 	fmt.Println(os.Getenv(name), len(warnings), err)
 	restore()
 	fmt.Println(os.Getenv(name))
@@ -69,14 +69,30 @@ func ExamplePublishResourceAttributes() {
 func ExampleJobUUID() {
 	defer setenv("SLURM_JOB_ID=4711", "SLURM_CLUSTER_NAME=selene")()
 
-	id := lens.JobUUID()
-	fmt.Println(len(id), id == lens.JobUUID())
+	id := resattr.JobUUID()
+	fmt.Println(len(id), id == resattr.JobUUID())
 	// Output: 36 true
 }
 
 // Outside SLURM the run id stands for the run.
 func ExampleRunUUID() {
-	id, ok := lens.RunUUID("run-7")
+	id, ok := resattr.RunUUID("run-7")
 	fmt.Println(len(id), ok)
 	// Output: 36 true
+}
+
+// setenv changes the environment until the function that it returns is called.
+func setenv(environ ...string) (restore func()) {
+	before := os.Environ()
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		os.Setenv(name, value)
+	}
+	return func() {
+		os.Clearenv()
+		for _, kv := range before {
+			name, value, _ := strings.Cut(kv, "=")
+			os.Setenv(name, value)
+		}
+	}
 }
