@@ -30,8 +30,8 @@ noop:
 	$(GO) vet -tags lens_noop ./...
 	$(GO) test -vet=off -tags lens_noop . ./lenshttp ./lenslog ./lenstest ./instruments/... ./semconv ./gym/... ./examples/...
 
-CORE = . ./internal/batch ./internal/errtype ./internal/frozen ./internal/globals ./internal/guard ./internal/logpipe ./internal/metricpipe \
-	./internal/openspans ./internal/otelenv ./internal/otlp ./internal/rankenv ./internal/strategy ./instruments ./lenshttp ./lenslog
+CORE = . ./internal/errtype ./internal/frozen ./internal/globals ./internal/guard ./internal/logpipe ./internal/metricpipe \
+	./internal/otelenv ./internal/otlp ./internal/pipeline ./internal/queue ./internal/record ./internal/rankenv ./internal/strategy ./instruments ./lenshttp ./lenslog
 
 cross:
 	GOOS=darwin $(GO) vet ./...

@@ -16,7 +16,6 @@ import (
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/otlp"
-	"github.com/nemo-lens/lens/internal/pipeline"
 )
 
 // mostRanks bounds the ranks that Check asks the export strategy about.
@@ -94,14 +93,16 @@ func (r *CheckReport) askStrategy(o options) error {
 }
 
 func (r *CheckReport) signals(ctx context.Context, o *options, timeout time.Duration) {
-	p := &plan{o: o, cfg: r.Config, runID: r.RunID, env: os.LookupEnv, lastErrors: pipeline.LastErrors{}, destinations: map[otelenv.Signal]string{}, off: map[otelenv.Signal]string{}}
+	p := newPlan(o, r.Config, r.RunID)
 	enabled := []bool{r.Config.TracesEnabled, r.Config.MetricsEnabled, r.Config.LogsEnabled}
 	var asking sync.WaitGroup
 	r.Signals = make([]SignalCheck, len(enabled))
 	for i, signal := range []otelenv.Signal{otelenv.Traces, otelenv.Metrics, otelenv.Logs} {
 		s := &r.Signals[i]
 		s.Signal, s.Enabled = string(signal), enabled[i]
-		if s.Exporter = p.exporter(signal); !s.Enabled {
+		s.Exporter = p.exporter(signal)
+		if !s.Enabled || p.hasNoDestination(signal, s.Exporter) {
+			s.Enabled, s.Off = false, p.off[signal]
 			continue
 		}
 		switch s.Exporter {

@@ -27,6 +27,7 @@ type CheckReport struct {
 type SignalCheck struct {
 	Signal   string // "traces", "metrics" or "logs"
 	Enabled  bool
+	Off      string   // why it is not enabled although the configuration says so
 	Exporter string   // "otlp", "console", "file" or "none"
 	Where    string   // the endpoint, and whether TLS is used, or the file
 	Protocol string   // of otlp

@@ -52,9 +52,13 @@ type plan struct {
 	off          map[otelenv.Signal]string // why one that the configuration switches on is off
 }
 
-func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
-	p := &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
+func newPlan(o *options, cfg Config, runID string) *plan {
+	return &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
 		destinations: map[otelenv.Signal]string{}, off: map[otelenv.Signal]string{}}
+}
+
+func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
+	p := newPlan(o, cfg, runID)
 	defer func() {
 		if err != nil {
 			_ = p.close()

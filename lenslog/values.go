@@ -125,23 +125,39 @@ func withAttrs(h slog.Handler, attrs []slog.Attr) (out slog.Handler) {
 }
 
 // tamed returns a with a value that can be asked: one that panics becomes the text
-// that fmt has for it. Values are only looked at like this when converting a record
-// has panicked.
+// that fmt has for it. An error that the bridge takes out is left, as the logger behind
+// it looks after that. Values are only looked at like this when converting a record has
+// panicked.
 func tamed(a slog.Attr) slog.Attr {
 	v := a.Value.Resolve() // catches a panicking LogValue itself
 	switch v.Kind() {
 	case slog.KindGroup:
-		v = slog.GroupValue(mapped(v.Group(), tamed)...)
+		change := tamedInside
+		if a.Key == "" {
+			change = tamed
+		}
+		v = slog.GroupValue(mapped(v.Group(), change)...)
 	case slog.KindAny:
-		if err, ok := v.Any().(error); ok {
-			if safelog.Panics(err) {
-				v = slog.AnyValue(safelog.Tame(err))
-			}
-		} else if !converts(v) {
+		if _, ok := v.Any().(error); !ok && !converts(v) {
 			v = slog.StringValue(fmt.Sprint(v.Any()))
 		}
 	}
 	return slog.Attr{Key: a.Key, Value: v}
+}
+
+// tamedInside is tamed for what is in a group, where an error stays.
+func tamedInside(a slog.Attr) slog.Attr {
+	a.Value = a.Value.Resolve()
+	if err, ok := a.Value.Any().(error); ok {
+		if safelog.Panics(err) {
+			a.Value = slog.StringValue(fmt.Sprint(err))
+		}
+		return a
+	}
+	if a.Value.Kind() == slog.KindGroup {
+		return slog.Attr{Key: a.Key, Value: slog.GroupValue(mapped(a.Value.Group(), tamedInside)...)}
+	}
+	return tamed(a)
 }
 
 var nowhere = otelslog.NewHandler("", otelslog.WithLoggerProvider(noop.NewLoggerProvider()))

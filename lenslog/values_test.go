@@ -112,7 +112,7 @@ func TestFieldA1LoggedValuesPanic(t *testing.T) {
 		"behind a pointer": {func(l *slog.Logger) { var err error = loudErr{}; l.Error("x", "p", &err) }, nil},
 		"text": {func(l *slog.Logger) { l.Error("x", "t", loudText{3}) },
 			map[string]any{"t": "%!v(PANIC=String method: loud)"}},
-		"valuer": {func(l *slog.Logger) { l.Error("x", "v", (*loudValuer)(nil), "n", 1) }, nil},
+		"valuer":             {func(l *slog.Logger) { l.Error("x", "v", (*loudValuer)(nil), "n", 1) }, nil},
 		"valuer of an error": {func(l *slog.Logger) { l.Error("x", "v", valuer{loudErr{}}) }, map[string]any{"exception.message": loud, "exception.type": "lenslog_test.loudErr"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,9 +98,9 @@
 // Inputs that failed in practice, here or in other software, each for a kind of fault.
 //
 //	A  User code and user values inside our calls
-//	FA1  methods of logged values panic
-//	FA2  a metric callback panics or hangs
-//	FA3  two attributes with one name
+//	FA1  methods of logged values panic                TestFieldA1LoggedValuesPanic, TestFieldA1ForeignProvider (lenslog), TestFieldA1BadLogProcessors (internal/logpipe)
+//	FA2  a metric callback panics or hangs             TestFieldA2… (internal/metricpipe)
+//	FA3  two errors in one log record                  TestFieldA3SeveralErrors (lenslog)
 //	FA4  type of a wrapped error                       TestFieldA4TheTypeSaysWhatWentWrong; TestOf (internal/errtype)
 //
 //	B  Delivery
@@ -109,7 +109,7 @@
 //	FB3  a signal without a destination                TestFieldB3…
 //	FB4  a receiver without metrics          TestFieldB4NoPlaceForASignal
 //	FB5  hints and certificates in every mode TestFieldB5CertificatesInEveryMode, TestFieldB5HintsNameWhatHelps, TestFieldB5OnlyHeadersAreSet
-//	FB6  a loss without a cause
+//	FB6  a loss without a cause              TestFieldB6LostSpansHaveACause
 //	FB7  tracestate of a link                TestFieldB7TracestateOfALink; all else of a span: TestSpansAreAsUpstream (internal/otlp)
 //	FB8  buckets of the export duration      TestFieldB8ExportDurationHasBucketsBelowASecond
 //

@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, telemetry.Shutdown(ctx)) }()
+	ctx = lens.ExtractEnv(ctx) // the trace of whoever started this program, if any
 
 	switch {
 	case len(args) == 1 && args[0] == "tree":

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/log"
 
+	"github.com/nemo-lens/lens/internal/errtype"
 	"github.com/nemo-lens/lens/internal/outcome"
 )
 
@@ -65,7 +66,7 @@ func Panics(err error) (yes bool) {
 
 // Tame returns an error with the text that fmt finds for err, "<nil>" for a typed nil
 // as slog has it, and the same type in exception.type.
-func Tame(err error) error { return tame{fmt.Sprint(err), fmt.Sprintf("%T", err)} }
+func Tame(err error) error { return tame{fmt.Sprint(err), errtype.Of(err)} }
 
 type tame struct{ text, typ string }
 

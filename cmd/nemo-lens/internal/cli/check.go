@@ -147,6 +147,8 @@ func checkText(s streams, r lens.CheckReport) error {
 func signalText(w io.Writer, style terminal.Style, sig lens.SignalCheck) {
 	text := fmt.Sprintf("%-8s ", sig.Signal)
 	switch {
+	case !sig.Enabled && sig.Off != "":
+		text += "off: " + style.Clean(sig.Off)
 	case !sig.Enabled:
 		text += "off"
 	case sig.Exporter == "none":
@@ -244,6 +246,7 @@ type settingDocument struct {
 type signalDocument struct {
 	Signal   string   `json:"signal"`
 	Enabled  bool     `json:"enabled"`
+	Off      string   `json:"off,omitempty"`
 	Exporter string   `json:"exporter"`
 	Where    string   `json:"where,omitempty"`
 	Protocol string   `json:"protocol,omitempty"`
@@ -268,7 +271,7 @@ func checkDocumentOf(r lens.CheckReport, status int) checkDocument {
 	}
 	for _, sig := range r.Signals {
 		sd := signalDocument{
-			Signal: sig.Signal, Enabled: sig.Enabled, Exporter: sig.Exporter, Where: sig.Where, Protocol: sig.Protocol,
+			Signal: sig.Signal, Enabled: sig.Enabled, Off: sig.Off, Exporter: sig.Exporter, Where: sig.Where, Protocol: sig.Protocol,
 			Headers: orEmpty(sig.Headers), Asked: sig.Asked, Took: int64(sig.Took),
 		}
 		if sig.Err != nil {

@@ -62,8 +62,8 @@ out and counted.
 It shows a summary by span name, the slowest rank of each step, a waterfall and the critical
 path. The step of a span is its attribute dl.iteration, or that of the nearest span around it.
 A rank is slow by the time in which it did not wait: see --wait. The group of a span is its
-attribute nemo.span.group; lens does not send it, and without it the last part of the span's
-name counts: train.forward_backward is of the group forward_backward.`,
+attribute nemo.span.group, which the file exporter writes and no other; without it the last part
+of the span's name counts: train.forward_backward is of the group forward_backward.`,
 		Example: `  nemo-lens view spans-*.jsonl
   nemo-lens view --step 17 --show waterfall,critical spans-*.jsonl
   nemo-lens view --html run.html spans-*.jsonl
@@ -289,7 +289,7 @@ func (v *view) present(ctx context.Context, store *trace.Store, report *trace.Re
 	f := &v.flags
 	written := false
 	if f.html != "" {
-		err := writeFile(f.html, func(w io.Writer) error {
+		err := v.writeFile(f.html, func(w io.Writer) error {
 			return page.Write(w, store, selected, page.Data{
 				Title: res.title(), Names: res.names, Steps: res.steps, Note: report.LeftOut(),
 			})
@@ -304,7 +304,7 @@ func (v *view) present(ctx context.Context, store *trace.Store, report *trace.Re
 		written = true
 	}
 	if f.perfetto != "" {
-		if err := writeFile(f.perfetto, func(w io.Writer) error { return perfetto.Write(w, store, selected) }); err != nil {
+		if err := v.writeFile(f.perfetto, func(w io.Writer) error { return perfetto.Write(w, store, selected) }); err != nil {
 			return err
 		}
 		fmt.Fprintf(v.err, "wrote %s: open it at https://ui.perfetto.dev\n", f.perfetto)
@@ -323,10 +323,10 @@ func (v *view) present(ctx context.Context, store *trace.Store, report *trace.Re
 	return res.writeText(v.out)
 }
 
-// writeFile writes a file whole or not at all.
-func writeFile(name string, write func(io.Writer) error) error {
+// writeFile writes a file whole or not at all; - is standard output.
+func (v *view) writeFile(name string, write func(io.Writer) error) error {
 	if name == "-" {
-		return write(os.Stdout)
+		return write(v.out)
 	}
 	f, err := os.Create(name)
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	attrPID
 )
 
-// GroupKey is the attribute that names the span group of a span. Nothing has to
-// write it: without it the group is told from the span's name (see Store.InGroup).
+// GroupKey is the attribute that names the span group of a span. The file exporter
+// writes it; without it the group is told from the span's name (see Store.Group).
 const GroupKey = "nemo.span.group"
 
 // attribute tells which of the attributes that the views need a key is.

@@ -177,8 +177,8 @@ func contains(list []string, text string) bool {
 	return false
 }
 
-// Group is the span group of a span: what the attribute nemo.span.group says.
-// Without it, it is the last part of the name, which holds for names that follow
+// Group is the span group of a span: what the attribute nemo.span.group says, which
+// the file exporter writes. Without it, it is the last part of the name, which holds for names that follow
 // the habit of NeMo Lens (train.forward_backward is of the group
 // forward_backward) and for no other.
 func (s *Store) Group(span *Span) string {
