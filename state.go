@@ -34,12 +34,16 @@ func IsSpanGroupEnabled(g SpanGroup) bool {
 }
 
 // SetEnabledSpanGroups switches on exactly these groups, whatever they are
-// called. It pins them: the stored spec is dropped, so that classes registered
-// later change nothing. Spans that are open go on.
-func SetEnabledSpanGroups(gs ...SpanGroup) {
+// called, and returns those that were on before, to put them back later. It pins
+// the groups: the stored spec is dropped, so that classes registered later change
+// nothing. Spans that are open go on. It is safe for concurrent use: of calls at
+// the same time each returns what the one before it has set.
+func SetEnabledSpanGroups(gs ...SpanGroup) (before GroupSet) {
 	groups.mu.Lock()
 	defer groups.mu.Unlock()
+	before = EnabledSpanGroups()
 	pinLocked(gs...)
+	return before
 }
 
 // leaveGroups ends what a set-up has said about groups.

@@ -162,9 +162,8 @@ func heartbeat(traces *pipeline.Traces, s stall.Span, from, to time.Time) {
 		return
 	}
 	ctx := trace.ContextWithSpanContext(context.Background(), span.SpanContext())
-	_, beat := traces.Own(scopeLens).StartWith(ctx, span.Group(), heartbeatName, trace.SpanKindInternal, []attribute.KeyValue{
-		heartbeatOf.String(span.Name()), heartbeatAge.Float64(to.Sub(span.StartTime()).Seconds()),
-	}, nil, from)
+	_, beat := traces.Own(scopeLens).StartGroup(ctx, span.Group(), heartbeatName, trace.WithTimestamp(from), trace.WithAttributes(
+		heartbeatOf.String(span.Name()), heartbeatAge.Float64(to.Sub(span.StartTime()).Seconds())))
 	beat.End(trace.WithTimestamp(to))
 }
 

@@ -69,7 +69,7 @@
 //	E2   span not ended                 TestE2EndedOnce; Open (lenstest)
 //	E3   parent dropped                 TestE8ATraceThroughTheEnvironment; HTTP: TestTwoProcessesOneTrace (lenshttp)
 //	E4   work that outlives             TestE4WorkThatOutlivesItsCaller
-//	E5   context chain growth           TestE5ALoopHasOneParent
+//	E5   context chain growth           TestE5ALoopHasOneParent; the fault itself: TestE5AContextChainKeepsItsSpans, TestE5AContextChainNestsItsSpans; its detection: TestAnalyzer (cmd/lensvet)
 //	E6   not initialised                TestE6WithoutSetUp
 //	E7   remote parent and sampler      TestE7RemoteParentAndSampler
 //	E8   through the environment        TestE8ATraceThroughTheEnvironment, TestE8FormsInTheEnvironment; TestEnvironmentCarrier (root)
