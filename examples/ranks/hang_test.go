@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -32,9 +33,9 @@ func TestWhoHangsAndWhere(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 	}
-	eventually(t, func() bool { return bytes.Contains(said.bytes(), []byte("has been open for")) })
-	assert.Contains(t, string(said.bytes()), "rank=5")
-	assert.Contains(t, string(said.bytes()), "dl.iteration=20")
+	// A slow machine can make an earlier step long enough to be reported, too.
+	hang := regexp.MustCompile(`has been open for .* rank=5 .* dl\.iteration=20`)
+	eventually(t, func() bool { return hang.Match(said.bytes()) })
 	// The other ranks come to wait for it.
 	eventually(t, func() bool {
 		files, err := filepath.Glob(filepath.Join(dir, "*"+flight.Suffix))

@@ -22,7 +22,7 @@ type Browser struct {
 	to      *os.File
 	replies chan message
 	next    int
-	session string
+	tab     string
 	// URLs are the addresses of all requests so far.
 	URLs []string
 }
@@ -33,8 +33,8 @@ type message struct {
 	Params json.RawMessage `json:"params,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  json.RawMessage `json:"error,omitempty"`
-	// SessionID names the tab.
-	SessionID string `json:"sessionId,omitempty"`
+	// Tab is which tab a message is of.
+	Tab string `json:"sessionId,omitempty"`
 }
 
 // Start starts a browser that the end of the test ends. Without Chromium the test is skipped.
@@ -103,7 +103,7 @@ func Start(t testing.TB) *Browser {
 func (b *Browser) send(method string, params any) int {
 	b.next++
 	raw, _ := json.Marshal(params)
-	text, _ := json.Marshal(message{ID: b.next, Method: method, Params: raw, SessionID: b.session})
+	text, _ := json.Marshal(message{ID: b.next, Method: method, Params: raw, Tab: b.tab})
 	_, _ = b.to.Write(append(text, 0))
 	return b.next
 }
@@ -147,9 +147,11 @@ func (b *Browser) Open(url string) {
 	b.t.Helper()
 	var target struct{ TargetID string }
 	b.Call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
-	var attached struct{ SessionID string }
+	var attached struct {
+		Tab string `json:"sessionId"`
+	}
 	b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
-	b.session = attached.SessionID
+	b.tab = attached.Tab
 	b.Call("Network.enable", map[string]any{}, nil)
 	b.Call("Page.enable", map[string]any{}, nil)
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 1500, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)

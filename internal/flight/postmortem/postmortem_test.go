@@ -142,9 +142,10 @@ func TestWhoHangsIsSaidFirst(t *testing.T) {
 
 func TestAStepThatOneRankDidNotBegin(t *testing.T) {
 	dir := t.TempDir()
-	newRank(t, dir, 0, 3).train(30, "train.forward")
-	newRank(t, dir, 1, 3).train(30, "train.forward")
-	newRank(t, dir, 2, 3).train(28, "train.forward")
+	all := func(o *flight.Options) { o.Slots = 512 } // room for every span
+	newRank(t, dir, 0, 3, all).train(30, "train.forward")
+	newRank(t, dir, 1, 3, all).train(30, "train.forward")
+	newRank(t, dir, 2, 3, all).train(28, "train.forward")
 	r := dead(t, dir, Options{})
 	require.NotNil(t, r.Diverged)
 	assert.EqualValues(t, 29, r.Diverged.Step)
