@@ -266,10 +266,6 @@ func plain(err error) error {
 	if errors.As(err, &p) {
 		return p.Err
 	}
-	var format *flight.FormatError
-	if errors.As(err, &format) {
-		return format
-	}
 	return err
 }
 
@@ -290,14 +286,7 @@ func (v *view) readFile(ctx context.Context, r *trace.Reader, name string) error
 		return fmt.Errorf("it is a folder; name its files: %s", strings.TrimSuffix(name, "/")+"/*.jsonl")
 	}
 	if err == nil && isFlight(f, info) {
-		recorded, err := flight.Read(name) // which copes with a process that goes on writing
-		if err != nil {
-			return err
-		}
-		r.Report.Files++
-		r.Report.Bytes += info.Size()
-		r.Flight(recorded)
-		return nil
+		return r.ReadFlight(name)
 	}
 	return r.Read(ctx, name, f)
 }

@@ -205,7 +205,7 @@ func TestViewOfAFlightRecorderThatWrapped(t *testing.T) {
 	if err := os.WriteFile(damaged, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, stderr := command(t, nil, "view", damaged); status != exitFailed || stderr != "nemo-lens view: "+damaged+": has a damaged header: its checksum is wrong\n" {
+	if status, _, stderr := command(t, nil, "view", damaged); status != exitFailed || stderr != "nemo-lens view: "+damaged+": no spans: it looks like the file of a flight recorder, which has a damaged header: its checksum is wrong\n" {
 		t.Errorf("status %d, %q", status, stderr)
 	}
 }

@@ -3,7 +3,9 @@ package trace
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
+	"os"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -12,11 +14,27 @@ import (
 	"github.com/nemo-lens/lens/internal/flight"
 )
 
-// Flight takes the spans that the flight recorder of a process kept: the last that
+// ReadFlight reads the file of a flight recorder, which its process may be writing.
+func (r *Reader) ReadFlight(path string) error {
+	r.Report.Files++
+	if info, err := os.Stat(path); err == nil {
+		r.Report.Bytes += info.Size()
+	}
+	return r.flight(flight.Read(path))
+}
+
+// flight takes the spans that the flight recorder of a process kept: the last that
 // finished, and those that are open. An open span ends with the last sign of life of its
 // process, and has FlagOpen. A span that another file has, too, is taken from there when
 // it has finished there, because a recorder shortens names and attributes.
-func (r *Reader) Flight(f *flight.File) {
+func (r *Reader) flight(f *flight.File, err error) error {
+	var format *flight.FormatError
+	if errors.As(err, &format) {
+		return &FormatError{What: "the file of a flight recorder, which " + format.Reason}
+	}
+	if err != nil {
+		return err
+	}
 	process := r.Store.process(Process{
 		Run: f.RunID, Service: f.Service, Host: f.Host, Rank: small(int64(f.Rank)), World: small(int64(f.WorldSize)), PID: f.PID,
 	})
@@ -36,6 +54,7 @@ func (r *Reader) Flight(f *flight.File) {
 	for i := range f.Open {
 		r.flightSpan(process, &f.Open[i], f.Open[i].Start.Add(f.Age(&f.Open[i])))
 	}
+	return nil
 }
 
 func (r *Reader) flightSpan(process uint32, s *flight.Span, end time.Time) {

@@ -50,8 +50,8 @@ type Reader struct {
 	spans    int64 // seen, kept or not
 }
 
-// Read reads one input to its end. A flight recorder's file comes better from
-// flight.Read, when its process is running. The error is that of in, of ctx, or a
+// Read reads one input to its end. For the file of a flight recorder whose process may
+// be running there is ReadFlight. The error is that of in, of ctx, or a
 // *FormatError when the whole of the input is something other than spans.
 func (r *Reader) Read(ctx context.Context, name string, in io.Reader) error {
 	r.Report.Files++
@@ -64,12 +64,7 @@ func (r *Reader) Read(ctx context.Context, name string, in io.Reader) error {
 		buffered = bufio.NewReaderSize(unpacked, blockSize)
 	}
 	if magic, _ := buffered.Peek(flight.MagicSize); flight.HasMagic(magic) {
-		f, err := flight.ReadFrom(buffered)
-		if err != nil {
-			return err
-		}
-		r.Flight(f)
-		return nil
+		return r.flight(flight.ReadFrom(buffered))
 	}
 	before := *r.Report
 	spans := r.spans
