@@ -41,11 +41,18 @@ func TestReadmeProgramsRun(t *testing.T) {
 		out, err := exec.Command("go", "vet", file).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		cmd := exec.Command("go", "run", file)
-		cmd.Env = append(os.Environ(), "NEMO_LENS_ENABLED=1", "NEMO_LENS_EXPORTER=console", "NEMO_LENS_SPAN_GROUPS=step", "NEMO_LENS_METRICS_ENABLED=0")
+		cmd.Env = append(os.Environ(), "NEMO_LENS_ENABLED=1", "NEMO_LENS_EXPORTER=console", "NEMO_LENS_METRICS_ENABLED=0")
 		stdout, err := cmd.Output()
 		require.NoError(t, err)
-		require.Contains(t, string(stdout), `"Name":"train.step"`)
+		require.Contains(t, string(stdout), `"Name":"train"`)
 	}
+}
+
+func TestReadmeBeginsWithTheQuickstart(t *testing.T) {
+	source, err := os.ReadFile("examples/quickstart/main.go")
+	require.NoError(t, err)
+	_, program, _ := strings.Cut(string(source), "\npackage main\n")
+	require.Equal(t, "package main\n"+program, blocks(readme(t), "go")[0])
 }
 
 // Every command is run as it stands, except for the one that runs this test.
