@@ -53,7 +53,7 @@
 // # Identity
 //
 // Rank, world size and run id are taken from what the launcher left in the
-// environment, unless the program or the operator says otherwise: code beats the
+// environment, unless the application or the operator says otherwise: code beats the
 // variables of the operator, and these beat what is found out.
 //
 // docs/differences.md lists where lens differs from NeMo Lens and NeMo Gym, and
