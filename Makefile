@@ -1,7 +1,7 @@
 # `make demo` shows the library at work, `make test` is what CI runs.
 GO ?= go
 
-.PHONY: demo test check build unit modules noop cross flaky bench fuzz e2e
+.PHONY: demo test check build unit modules noop cross flaky bench bench-full bench-docs bench-test bench-go fuzz e2e
 
 demo: ## train a real model and show what was recorded; needs no collector
 	@dir="$$(mktemp -d)" && \
@@ -28,7 +28,7 @@ build:
 
 unit:
 	$(GO) test -race -shuffle=on -vet=off -timeout 8m ./... # check has vetted
-	$(GO) test -vet=off -run Allocat . ./instruments ./lenshttp ./lenslog ./gym # what -race would count wrongly
+	$(GO) test -vet=off -run 'Allocat|Ratio' . ./instruments ./lenshttp ./lenslog ./gym # what -race would count or time wrongly
 
 modules: ## the modules inside the repository; e2e has a target of its own
 	cd cmd/lensvet && $(GO) vet ./... && $(GO) test -vet=off ./... && $(GO) tool staticcheck ./...
@@ -65,8 +65,27 @@ flaky: ## the suite ROUNDS times in other orders: as it is, on one processor, an
 	if grep -E '^(--- FAIL|FAIL|panic:|WARNING: DATA RACE|-test.shuffle)|^ +--- FAIL' $$log | grep -B1 -E 'FAIL|panic|RACE'; then cp $$log flaky.log; echo "the whole output is in flaky.log"; exit 1; fi; \
 	echo "nothing failed in $(ROUNDS) rounds of three"
 
-bench:
-	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/queue ./internal/openspans \
+# The benchmarks are a module of their own. A competitor that cannot be fetched is
+# left out, and the tables say so.
+BENCH = cd bench && tags=none; \
+	for c in datadog:github.com/DataDog/dd-trace-go/v2/ddtrace/tracer sentry:github.com/getsentry/sentry-go zap:go.uber.org/zap; do \
+		$(GO) build $${c\#*:} || tags=$$tags,without_$${c%%:*}; done; \
+	$(GO) run -tags $$tags .
+
+bench: ## lens beside other tracers, one table of ratios at the end; under five minutes
+	$(BENCH) -rounds 9
+
+bench-full: ## every table
+	$(BENCH) -full
+
+bench-docs: ## the tables and the plot of docs/performance.md, measured anew
+	$(BENCH) -md ../docs/performance.md -plot ../docs/memory.svg
+
+bench-test: ## every scenario of the benchmarks, with one round of next to nothing
+	cd bench && $(GO) vet . && $(GO) vet -tags without_datadog,without_sentry,without_zap . && $(GO) test .
+
+bench-go: ## the benchmarks beside the code
+	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/queue ./internal/record \
 		./instruments ./lenshttp ./lenslog ./gym/...
 
 fuzz:

@@ -89,6 +89,12 @@ func extract(ctx context.Context, carrier map[string]string) context.Context {
 	return w3c.Extract(ctx, w3c.Map(carrier))
 }
 
+func EscalateSpanGroups(string, time.Duration) (revert func(), err error) { return func() {}, nil }
+
+func EscalateOnSignal(string, time.Duration, ...os.Signal) (stop func(), err error) {
+	return func() {}, nil
+}
+
 func ProcessStartTime() (time.Time, error) {
 	return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", errors.ErrUnsupported)
 }

@@ -21,6 +21,7 @@ var groups struct {
 	stored   bool          // a spec is stored; false when the set is pinned
 	spec     string
 	pending  []string
+	revision uint64 // of what decides: new whenever somebody changes the spec or pins groups
 	reported string // what was last warned about, so that a refresh does not repeat it
 	silent   bool   // this process exports no spans: specs are checked and stored, and open no gate
 }
@@ -47,6 +48,7 @@ func SetEnabledSpanGroups(gs ...SpanGroup) (before GroupSet) {
 
 // leaveGroups ends what a set-up has said about groups.
 func leaveGroups() {
+	groupSwitch.Forget()
 	groups.mu.Lock()
 	defer groups.mu.Unlock()
 	groups.silent, groups.resolver = false, nil
@@ -61,6 +63,7 @@ func orEmpty(s *frozen.Set) *frozen.Set {
 }
 
 func pinLocked(gs ...SpanGroup) {
+	groups.revision++
 	groups.stored, groups.spec, groups.pending, groups.reported = false, "", nil, ""
 	enabled.Store(orEmpty(NewGroupSet(gs...).set))
 }
@@ -111,6 +114,9 @@ func applyLocked(r GroupResolver, spec string, always bool) (func(), error) {
 	groups.pending = nil
 	if errors.As(err, &unknown) {
 		groups.pending = slices.Clone(unknown.Unknown)
+	}
+	if always {
+		groups.revision++
 	}
 	groups.resolver, groups.stored, groups.spec = r, strings.TrimSpace(spec) != "", spec
 	if groups.silent {

@@ -14,10 +14,12 @@ import (
 
 // subject is one row of a table.
 type subject struct {
-	name string
-	loop func(n int) // does the operation n times
-	stop func()      // after the last round; may be nil
-	skip string      // why the row is missing; empty when it is there
+	name       string
+	loop       func(n int) // does the operation n times
+	prepare    func()      // before each round, not timed; may be nil
+	stop       func()      // after the last round; may be nil
+	goroutines int         // 0 means what the table says
+	skip       string      // why the row is missing; empty when it is there
 }
 
 // table is a set of subjects that take turns.
@@ -30,28 +32,35 @@ type table struct {
 // result is what was measured of one subject.
 type result struct {
 	subject
-	median, low, high float64 // nanoseconds an operation: median and quartiles
-	allocs, bytes     float64 // an operation
+	walls             []float64 // nanoseconds an operation by the clock, of each round
+	times             []float64 // of CPU time
+	median, low, high float64   // of the CPU times: median and quartiles
+	allocs, bytes     float64   // an operation
 }
 
-const roundTime = 20 * time.Millisecond
-
-// measure runs the subjects in turn for the given number of rounds.
-func (t table) measure(rounds int) []result {
-	workers := max(t.goroutines, 1)
+// measure runs the subjects in turn and prints the table.
+func (r *run) measure(t table) []result {
 	results := make([]result, len(t.rows))
 	counts := make([]int, len(t.rows))
-	times := make([][]float64, len(t.rows))
-	for i, s := range t.rows {
-		results[i].subject = s
+	for i := range t.rows {
+		s := &t.rows[i]
+		s.goroutines = max(s.goroutines, t.goroutines, 1)
+		if s.prepare == nil {
+			s.prepare = func() {}
+		}
+		results[i].subject = *s
 		if s.skip == "" {
-			counts[i] = calibrate(s.loop, workers)
+			s.prepare()
+			counts[i] = r.calibrate(s.loop, s.goroutines)
 		}
 	}
-	for range rounds {
+	for range r.rounds {
 		for i, s := range t.rows {
 			if s.skip == "" {
-				times[i] = append(times[i], float64(timed(s.loop, counts[i], workers))/float64(counts[i]))
+				s.prepare()
+				wall, cpu := timed(s.loop, counts[i], s.goroutines)
+				results[i].walls = append(results[i].walls, float64(wall)/float64(counts[i]))
+				results[i].times = append(results[i].times, float64(cpu)/float64(counts[i]))
 			}
 		}
 	}
@@ -60,45 +69,49 @@ func (t table) measure(rounds int) []result {
 			continue
 		}
 		r := &results[i]
-		r.median, r.low, r.high = quartiles(times[i])
+		r.median, r.low, r.high = quartiles(r.times)
+		s.prepare()
 		r.allocs, r.bytes = allocations(s.loop, counts[i])
 		if s.stop != nil {
 			s.stop()
 		}
 	}
+	write(r, t, results)
 	return results
 }
 
-func calibrate(loop func(int), workers int) int {
-	for n := 100 * workers; ; n *= 2 {
-		if d := timed(loop, n, workers); d > roundTime/4 || n > 1<<30 {
-			return max(workers, int(float64(n)*float64(roundTime)/float64(d)))
+func (r *run) calibrate(loop func(int), workers int) int {
+	for n := workers; ; n *= 2 {
+		if d, _ := timed(loop, n, workers); d > r.roundTime/4 || n > 1<<28 {
+			return max(workers, int(float64(n)*float64(r.roundTime)/float64(d)))
 		}
 	}
 }
 
-// timed returns how long n operations take, shared by the workers.
-func timed(loop func(int), n, workers int) time.Duration {
-	if workers == 1 {
-		start := time.Now()
-		loop(n)
-		return time.Since(start)
-	}
+// timed returns how long n operations take that the workers share, by the clock and
+// in CPU time of the process.
+func timed(loop func(int), n, workers int) (wall, cpu time.Duration) {
 	var ready, done sync.WaitGroup
 	begin := make(chan struct{})
-	for range workers {
-		ready.Add(1)
-		done.Go(func() {
-			ready.Done()
-			<-begin
-			loop(n / workers)
-		})
+	if workers > 1 {
+		for range workers {
+			ready.Add(1)
+			done.Go(func() {
+				ready.Done()
+				<-begin
+				loop(n / workers)
+			})
+		}
+		ready.Wait()
 	}
-	ready.Wait()
-	start := time.Now()
-	close(begin)
-	done.Wait()
-	return time.Since(start)
+	used, start := cpuTime(), time.Now()
+	if workers == 1 {
+		loop(n)
+	} else {
+		close(begin)
+		done.Wait()
+	}
+	return time.Since(start), cpuTime() - used
 }
 
 func allocations(loop func(int), n int) (allocs, bytes float64) {
@@ -125,7 +138,8 @@ func quartiles(values []float64) (median, low, high float64) {
 }
 
 // write prints the results as a Markdown table whose columns also line up on a
-// terminal. The ratio is to the first row that was measured.
+// terminal. Spread and ratio are of the CPU time; the ratio is to the first row that
+// was measured.
 func write(w io.Writer, t table, results []result) {
 	fmt.Fprintf(w, "\n### %s\n\n", t.title)
 	base := math.NaN()
@@ -136,17 +150,18 @@ func write(w io.Writer, t table, results []result) {
 		}
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(tw, "| \tns\t| spread\t| ratio\t| allocs\t| bytes\t|")
-	fmt.Fprintln(tw, "|---\t|---:\t|---:\t|---:\t|---:\t|---:\t|")
+	fmt.Fprintln(tw, "| \tCPU ns\t| spread\t| ratio\t| ns by the clock\t| allocs\t| bytes\t|")
+	fmt.Fprintln(tw, "|---\t|---:\t|---:\t|---:\t|---:\t|---:\t|---:\t|")
 	for _, r := range results {
 		if r.skip != "" {
-			fmt.Fprintf(tw, "| %s\t| missing: %s\t| \t| \t| \t|\n", r.name, r.skip)
+			fmt.Fprintf(tw, "| %s\t| missing: %s\t| \t| \t| \t| \t| \t|\n", r.name, r.skip)
 			continue
 		}
-		fmt.Fprintf(tw, "| %s\t| %s\t| %.0f %%\t| %.2f\t| %.1f\t| %.0f\t|\n",
-			r.name, figure(r.median), 100*(r.high-r.low)/r.median, r.median/base, r.allocs, r.bytes)
+		wall, _, _ := quartiles(r.walls)
+		fmt.Fprintf(tw, "| %s\t| %s\t| %.0f %%\t| %.2f\t| %s\t| %.1f\t| %.0f\t|\n",
+			r.name, figure(r.median), 100*(r.high-r.low)/r.median, r.median/base, figure(wall), r.allocs, r.bytes)
 	}
-	tw.Flush()
+	_ = tw.Flush()
 }
 
 func figure(v float64) string {

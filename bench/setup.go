@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -24,7 +24,7 @@ import (
 
 // setUp measures SetupTelemetry together with the Shutdown that makes the next
 // one possible.
-func setUp(w io.Writer, rounds int) {
+func setUp(r *run) {
 	ctx := context.Background()
 	quietly := []lens.Option{lens.WithLogger(slog.New(slog.DiscardHandler)), lens.WithRank(0, 1), lens.WithGlobalProvider(false)}
 	repeat := func(cfg lens.Config, opts ...lens.Option) func(int) {
@@ -45,12 +45,12 @@ func setUp(w io.Writer, rounds int) {
 		{name: "on, spans to an exporter of the program", loop: repeat(on, lens.WithSpanExporter(discardExporter{}))},
 		{name: "on, OTLP, no collector", loop: repeat(dead)},
 	}}
-	write(w, t, t.measure(rounds))
+	r.measure(t)
 }
 
 // openSpans measures what the heap holds for each span that has not ended.
-func openSpans(w io.Writer, _ int) {
-	const n = 1_000_000
+func openSpans(r *run) {
+	n := r.scaled(1_000_000)
 	must(os.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "16"))
 	heap := func() float64 {
 		runtime.GC()
@@ -59,7 +59,7 @@ func openSpans(w io.Writer, _ int) {
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc)
 	}
-	fmt.Fprintf(w, "\n### Heap of an open span, of %d (bytes)\n\n| attributes | OTel SDK | lens | ratio |\n|---:|---:|---:|---:|\n", n)
+	fmt.Fprintf(r, "\n### Heap of an open span, of %d (bytes)\n\n| attributes | OTel SDK | lens | ratio |\n|---:|---:|---:|---:|\n", n)
 	ctx := context.Background()
 	for _, attrs := range []int{0, 2, 8} {
 		s := shape{attrs, 1}
@@ -71,7 +71,7 @@ func openSpans(w io.Writer, _ int) {
 			}
 			after := heap()
 			runtime.KeepAlive(spans)
-			return (after - before) / n
+			return (after - before) / float64(n)
 		}
 		t, stop := sdkTracer(sdktrace.WithSampler(sdktrace.AlwaysSample()))
 		sdk := measure(t)
@@ -79,12 +79,15 @@ func openSpans(w io.Writer, _ int) {
 		stop = setUpLens("per_step", lens.WithSpanExporter(discardExporter{}))
 		ours := measure(lens.Tracer())
 		stop()
-		fmt.Fprintf(w, "| %d | %.0f | %.0f | %.2f |\n", attrs, sdk, ours, ours/sdk)
+		fmt.Fprintf(r, "| %d | %.0f | %.0f | %.2f |\n", attrs, sdk, ours, ours/sdk)
+		if attrs == 2 {
+			r.promise("heap of an open span, 2 attributes: lens / OTel SDK", 0.5, ours/sdk)
+		}
 	}
 }
 
 // sizes builds five small programs and shows how large they are.
-func sizes(w io.Writer, _ int) {
+func sizes(r *run) {
 	const span = `_, span := otel.Tracer("x").Start(context.Background(), "x"); span.SetAttributes(attribute.Int("a", 1)); span.End()`
 	const useLens = `package main
 import ("context"; "github.com/nemo-lens/lens"; "go.opentelemetry.io/otel/attribute")
@@ -112,10 +115,10 @@ func main() {
 	p.Shutdown(context.Background())
 }`, ""},
 	}
-	fmt.Fprintf(w, "\n### Sizes of programs (%s/%s, symbols stripped)\n\n| program | MB |\n|---|---:|\n", runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(r, "\n### Sizes of programs (%s/%s, symbols stripped)\n\n| program | MB |\n|---|---:|\n", runtime.GOOS, runtime.GOARCH)
 	dir, err := os.MkdirTemp(".", "probe")
 	if err != nil {
-		fmt.Fprintf(w, "| missing: run it in the folder of the module: %v | |\n", err)
+		fmt.Fprintf(r, "| missing: run it in the folder of the module: %v | |\n", err)
 		return
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
@@ -124,39 +127,41 @@ func main() {
 		must(os.WriteFile(source, []byte(p.source), 0o600))
 		out, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags="+p.tags, "-o", binary, source).CombinedOutput()
 		if err != nil {
-			fmt.Fprintf(w, "| %s | missing: %s |\n", p.name, strings.Join(strings.Fields(string(out)), " "))
+			fmt.Fprintf(r, "| %s | missing: %s |\n", p.name, strings.Join(strings.Fields(string(out)), " "))
 			continue
 		}
 		info, err := os.Stat(binary)
 		must(err)
-		fmt.Fprintf(w, "| %s | %.2f |\n", p.name, float64(info.Size())/1e6)
+		fmt.Fprintf(r, "| %s | %.2f |\n", p.name, float64(info.Size())/1e6)
 	}
 }
 
 // middleware measures one request through a handler, without a network.
-func middleware(spec string) func(io.Writer, int) {
-	return func(w io.Writer, rounds int) {
+func middleware(spec string) func(*run) {
+	return func(r *run) {
 		bare := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 		provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(discardExporter{}))
 		var tracers trace.TracerProvider = provider
 		if spec != "all" {
 			tracers = noop.NewTracerProvider()
 		}
+		w3c := propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}) // what lenshttp reads unasked
 		stop := setUpLens(spec, lens.WithSpanExporter(discardExporter{}))
 		serve := func(h http.Handler) func(int) {
 			return func(n int) {
-				r := httptest.NewRequest(http.MethodGet, "/v1/rollout", nil)
+				req := httptest.NewRequest(http.MethodGet, "/v1/rollout", nil)
 				for range n {
-					h.ServeHTTP(httptest.NewRecorder(), r)
+					h.ServeHTTP(httptest.NewRecorder(), req)
 				}
 			}
 		}
 		t := table{title: "HTTP middleware, spans " + map[bool]string{true: "on", false: "off"}[spec == "all"], rows: []subject{
 			{name: "bare handler", loop: serve(bare)},
 			{name: "lenshttp", loop: serve(lenshttp.Middleware(lens.Step)(bare)), stop: stop},
-			{name: "otelhttp", loop: serve(otelhttp.NewHandler(bare, "server", otelhttp.WithTracerProvider(tracers)))},
+			{name: "otelhttp", loop: serve(otelhttp.NewHandler(bare, "server", otelhttp.WithTracerProvider(tracers), otelhttp.WithPropagators(w3c)))},
 		}}
-		write(w, t, t.measure(rounds))
+		results := r.measure(t)
+		r.compare(t.title+": lenshttp / otelhttp", 1, results[1], results[2])
 		must(provider.Shutdown(context.Background()))
 	}
 }

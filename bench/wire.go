@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
-	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -89,31 +87,32 @@ func (r *remote) wait(n int) {
 	}
 }
 
-func (r *remote) close() {
+// close returns how many spans arrived that no wait has counted.
+func (r *remote) close() (n int) {
 	must(r.stdin.Close())
+	for r.lines.Scan() {
+		var got int
+		_, err := fmt.Sscan(r.lines.Text(), &got)
+		must(err)
+		n += got
+	}
 	_ = r.cmd.Wait() // the server was stopped, which it reports
-}
-
-// cpuTime is what this process has used, on all its threads.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	must(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return n
 }
 
 // wire measures the CPU time of the sending process, from the start of a span
 // to its arrival at a receiver over OTLP/gRPC. Spans are made in bursts that
 // fit into both queues, so that nothing is lost and all are waited for.
-func wire(w io.Writer, rounds int) {
-	const burst, bursts = 1500, 40
-	r := startReceiver()
-	defer r.close()
+func wire(r *run) {
+	burst, bursts := 1500, r.scaled(40)
+	receiving := startReceiver()
+	defer receiving.close()
 	ctx := context.Background()
-	exporter, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpoint(r.address), otlptracegrpc.WithInsecure())
+	exporter, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpoint(receiving.address), otlptracegrpc.WithInsecure())
 	must(err)
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
 	cfg := lens.DefaultConfig()
-	cfg.Enabled, cfg.SpanGroups, cfg.MetricsEnabled, cfg.Endpoint = true, "per_step", false, "http://"+r.address
+	cfg.Enabled, cfg.SpanGroups, cfg.MetricsEnabled, cfg.Endpoint = true, "per_step", false, "http://"+receiving.address
 	h, err := lens.SetupTelemetry(ctx, cfg, lens.WithRank(0, 1), lens.WithGlobalProvider(false))
 	must(err)
 	s := shape{2, 1}
@@ -126,25 +125,29 @@ func wire(w io.Writer, rounds int) {
 		{name: "OTel SDK with otlptracegrpc", loop: otelLoop(provider.Tracer("bench"), s, true), flush: func() error { return provider.ForceFlush(ctx) }},
 		{name: "lens", loop: lensLoop(lens.Step, s), flush: func() error { return h.ForceFlush(ctx) }},
 	}
-	for range max(rounds, 3) {
+	for range max(r.rounds/2, 1) {
 		for i := range senders {
 			sender := &senders[i]
 			before := cpuTime()
 			for range bursts {
 				sender.loop(burst)
 				must(sender.flush())
-				r.wait(burst)
+				receiving.wait(burst)
 			}
-			sender.times = append(sender.times, float64(cpuTime()-before)/(burst*bursts))
+			sender.times = append(sender.times, float64(cpuTime()-before)/float64(burst*bursts))
 		}
 	}
 	var results []result
 	for _, sender := range senders {
-		r := result{subject: subject{name: sender.name}}
-		r.median, r.low, r.high = quartiles(sender.times)
-		results = append(results, r)
+		result := result{subject: subject{name: sender.name}, times: sender.times}
+		result.median, result.low, result.high = quartiles(sender.times)
+		results = append(results, result)
 	}
-	write(w, table{title: "CPU time of the sending process, from start to received (ns a span)"}, results)
+	fmt.Fprint(r, "\n### CPU time of the sending process, from start to received\n\n| | CPU ns a span | spread | ratio |\n|---|---:|---:|---:|\n")
+	for _, one := range results {
+		fmt.Fprintf(r, "| %s | %.0f | %.0f %% | %.2f |\n", one.name, one.median, 100*(one.high-one.low)/one.median, one.median/results[0].median)
+	}
+	r.compare("CPU time from start to received: lens / OTel SDK with otlptracegrpc", 0.5, results[1], results[0])
 	must(provider.Shutdown(ctx))
 	must(h.Shutdown(ctx))
 }

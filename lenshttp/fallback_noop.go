@@ -122,3 +122,13 @@ func (p oneValue) Extract(ctx context.Context, carrier propagation.TextMapCarrie
 }
 
 func noteResend(context.Context, int, *http.Response, error) {}
+
+// ControlHandler returns a handler that says that there is nothing to see or change in
+// this build.
+func ControlHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotImplemented)
+		_, _ = w.Write([]byte(`{"error": "this program was built with the tag lens_noop: it records nothing"}` + "\n"))
+	})
+}

@@ -123,17 +123,18 @@ func (h *handler) serve(w, inner http.ResponseWriter, r, traced *http.Request) {
 	if h.attributes != nil {
 		span.Span.SetAttributes(h.attributes(r)...)
 	}
-	res := served.NewAnswer(r.Context())
-	recorder := &panicRecorder{Span: span.Span}
-	defer lens.End(recorder, nil)
+	res := &span.answer
+	res.Begin(r.Context())
+	span.panics.Span = span.Span
+	defer lens.End(&span.panics, nil)
 	defer func() {
 		v := recover()
-		recorder.skip = v == http.ErrAbortHandler
+		span.panics.skip = v == http.ErrAbortHandler
 		served.TakeOver(r, traced)
 		if v == nil {
 			res.Settle(w)
 		}
-		h.finish(span, traced, res, v)
+		h.finish(span, traced, v)
 		if v != nil {
 			panic(v)
 		}
@@ -143,7 +144,8 @@ func (h *handler) serve(w, inner http.ResponseWriter, r, traced *http.Request) {
 
 // finish says on the span what became of the request; v is what the handler
 // panicked with.
-func (h *handler) finish(span *serverSpan, r *http.Request, res *served.Answer, v any) {
+func (h *handler) finish(span *serverSpan, r *http.Request, v any) {
+	res := &span.answer
 	if r.Pattern == "" {
 		r.Pattern = span.route.Pattern() // otelhttp's metrics read it there
 	}
@@ -186,17 +188,19 @@ type serverTracer struct{ trace.Tracer }
 
 func (t serverTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	ctx, span := t.Tracer.Start(ctx, name, opts...)
-	ctx, route := served.WithRoute(ctx)
-	s := &serverSpan{Span: span, route: route}
-	return context.WithValue(ctx, spanKey{}, s), s
+	s := &serverSpan{Span: span}
+	return context.WithValue(served.WithRoute(ctx, &s.route), spanKey{}, s), s
 }
 
 // serverSpan is what otelhttp has in its hands: it ends the span and adds
-// attributes; name, status and what was written are finish's.
+// attributes; name, status and what was written are finish's. The rest is what
+// this package needs during the request, in one piece of memory.
 type serverSpan struct {
 	trace.Span
-	route *served.Route
-	code  int // what the caller got, 0 for nothing, once the handler has returned
+	code   int // what the caller got, 0 for nothing, once the handler has returned
+	route  served.Route
+	answer served.Answer
+	panics panicRecorder
 }
 
 func (s *serverSpan) SetName(string)               {}

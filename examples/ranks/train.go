@@ -150,8 +150,12 @@ func (t *trainer) row(epoch, at int) int {
 // forwardBackward computes the gradient of the share. The slow rank does it many
 // times over: real work, which the scheduler sees as such.
 func (t *trainer) forwardBackward(ctx context.Context, iteration attribute.KeyValue) (err error) {
-	_, span := lens.ManagedSpan(ctx, lens.ForwardBackward, spanForwardBackward, iteration, semconv.DLBatchSizeKey.Int(t.share.Len()))
+	ctx, span := lens.ManagedSpan(ctx, lens.ForwardBackward, spanForwardBackward, iteration, semconv.DLBatchSizeKey.Int(t.share.Len()))
 	defer lens.End(span, &err)
+	if t.group.Rank() == t.hangRank && iteration.Value.AsInt64() == int64(t.hangStep) {
+		<-ctx.Done() // the other ranks wait for this one in their all-reduce
+		return ctx.Err()
+	}
 	times := 1
 	if t.group.Rank() == t.slowRank {
 		times = t.slowWork

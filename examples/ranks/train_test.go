@@ -16,7 +16,7 @@ import (
 	"github.com/nemo-lens/lens/examples/ranks/internal/collective"
 )
 
-var defaults = settings{steps: 120, batch: 32, hidden: 16, learningRate: 0.01, seed: 1, slowRank: -1, slowWork: 1000}
+var defaults = settings{steps: 120, batch: 32, hidden: 16, learningRate: 0.01, seed: 1, slowRank: -1, slowWork: 1000, hangRank: -1, hangStep: 20}
 
 // trained runs a job of n ranks in this process, over real connections.
 func trained(t *testing.T, s settings, n int) ([]*trainer, []mlp.Evaluation) {

@@ -39,12 +39,12 @@ func TestE5AContextChainKeepsItsSpans(t *testing.T) {
 	}
 	assigned, declared := kept(growth.Assign), kept(growth.Declare)
 	// The rest of the process allocates, too, but not in every measurement.
-	for tries := 0; tries < 20 && (assigned < 200 || declared > 50); tries++ {
+	for tries := 0; tries < 20 && (assigned < 100 || declared > 50); tries++ {
 		assigned, declared = max(assigned, kept(growth.Assign)), min(declared, kept(growth.Declare))
 	}
 	t.Logf("kept for every step: %d B with ctx, span = …; %d B with ctx, span := …", assigned, declared)
-	// A context and its span take several hundred bytes.
-	require.GreaterOrEqual(t, assigned, int64(200), "the form that lensvet reports does not grow")
+	// A context and its span without attributes take 184 bytes.
+	require.GreaterOrEqual(t, assigned, int64(100), "the form that lensvet reports does not grow")
 	require.LessOrEqual(t, declared, int64(50), "the form that lensvet proposes grows")
 }
 

@@ -11,8 +11,8 @@
 //	A2   cancelled context for cleanup  TestA2DeadContextLosesNothing
 //	A3   success although spans lost    TestA3LossIsReported
 //	A4   idempotence without waiting    TestA4…
-//	A5   cleanup skipped on exit        TestA5EndsOfAProgram; the README's program: TestReadmeProgramsRun (root)
-//	A6   signals                        TestA6Signals; TestASecondSignalEndsTheProcessAtOnce, TestNoSignalHandlerOnceStopped (root)
+//	A5   cleanup skipped on exit        TestA5EndsOfAProgram, TestA5MainRefusesABadConfiguration; the README's program: TestReadmeProgramsRun (root)
+//	A6   signals                        TestA6Signals, TestA6ASecondSignalEndsTheProcessAtOnce
 //	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/record)
 //	A8   long-open spans invisible      TestA8AFlushedMarkerSurvivesAKill; lens has no pair of open and close without a span
 //	A9   one handle for all signals     TestA9TheHandleCoversEverySignal

@@ -27,6 +27,9 @@ type Answer struct {
 // NewAnswer begins the answer to a request with this context.
 func NewAnswer(ctx context.Context) *Answer { return &Answer{ctx: ctx} }
 
+// Begin is NewAnswer for an Answer that is part of something else.
+func (a *Answer) Begin(ctx context.Context) { a.ctx = ctx }
+
 // Status returns the final code, and 0 while there is none or when it was not sent.
 func (a *Answer) Status() int {
 	if a.unsent.Load() {

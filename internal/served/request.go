@@ -50,7 +50,7 @@ func wildcards(pattern string) func(yield func(string) bool) {
 }
 
 // Route is the pattern that was found for a copy of a request, which need not
-// be served by the same goroutine.
+// be served by the same goroutine. The zero value is none yet.
 type Route struct {
 	mu      sync.Mutex
 	pattern string
@@ -58,11 +58,10 @@ type Route struct {
 
 type routeKey struct{}
 
-// WithRoute returns a context for a request, and where the patterns of copies
-// of that request are noted.
-func WithRoute(ctx context.Context) (context.Context, *Route) {
-	r := new(Route)
-	return context.WithValue(ctx, routeKey{}, r), r
+// WithRoute returns a context for a request, the patterns of whose copies are
+// noted in r.
+func WithRoute(ctx context.Context, r *Route) context.Context {
+	return context.WithValue(ctx, routeKey{}, r)
 }
 
 // NoteRoute notes the request's pattern, unless one is known for its context

@@ -4,6 +4,7 @@ package propagator
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	"go.opentelemetry.io/otel/propagation"
@@ -35,10 +36,40 @@ func (TraceContext) Fields() []string { return propagation.TraceContext{}.Fields
 // one value for a key: those of a list (tracestate, baggage) are joined, and
 // several values of any other key are none, as nobody can tell which is true.
 func OneValue(carrier propagation.TextMapCarrier) propagation.TextMapCarrier {
-	if many, ok := carrier.(propagation.ValuesGetter); ok {
-		return oneValue{carrier, many}
+	switch c := carrier.(type) {
+	case oneValue:
+		return c
+	case propagation.HeaderCarrier:
+		return oneValue{headers{c}, headers{c}}
+	case propagation.ValuesGetter:
+		return oneValue{carrier, c}
 	}
 	return carrier
+}
+
+// headers knows the names of the W3C's headers in the form that a [http.Header] has
+// them in: to find it out of another form takes an allocation each time.
+type headers struct{ propagation.HeaderCarrier }
+
+func (h headers) Get(key string) string {
+	if v := h.Values(key); len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+func (h headers) Values(key string) []string {
+	switch key {
+	case "traceparent":
+		key = "Traceparent"
+	case "tracestate":
+		key = "Tracestate"
+	case "baggage":
+		key = "Baggage"
+	default:
+		key = http.CanonicalHeaderKey(key)
+	}
+	return h.HeaderCarrier[key]
 }
 
 type oneValue struct {

@@ -29,3 +29,13 @@ func TestManyValues(t *testing.T) {
 	require.Equal(t, []string{"a=1,b=2"}, carrier.(propagation.ValuesGetter).Values("Baggage"))
 	require.Nil(t, carrier.(propagation.ValuesGetter).Values("absent"))
 }
+
+// Names come in any case, as those of net/http do.
+func TestNamesInAnyCase(t *testing.T) {
+	t.Parallel()
+	carrier := OneValue(propagation.HeaderCarrier{"Traceparent": {"t"}, "X-B3-Traceid": {"b"}})
+	for key, want := range map[string]string{"traceparent": "t", "Traceparent": "t", "TRACEPARENT": "t", "x-b3-traceid": "b", "baggage": ""} {
+		require.Equal(t, want, carrier.Get(key), key)
+	}
+	require.Equal(t, carrier, OneValue(carrier), "it is not made of itself again")
+}
