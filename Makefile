@@ -1,7 +1,7 @@
 # `make demo` shows the library at work, `make test` is what CI runs.
 GO ?= go
 
-.PHONY: demo test check build unit noop cross flaky bench bench-full bench-docs bench-test bench-go fuzz e2e
+.PHONY: demo test check build unit modules noop cross flaky bench bench-full bench-docs bench-test bench-go fuzz e2e
 
 demo: ## train a real model and show what was recorded; needs no collector
 	@dir="$$(mktemp -d)" && \
@@ -10,13 +10,17 @@ demo: ## train a real model and show what was recorded; needs no collector
 	echo && echo "the timeline in a browser: $(GO) run ./cmd/nemo-lens view --html $$dir/run.html $$dir/spans.jsonl" && \
 	echo "the raw spans:             $(GO) run ./cmd/nemo-lens view --show spans --lines 0 $$dir/spans.jsonl"
 
-test: check build unit noop cross
+# The development tools have their versions in the go.mod of lensvet, so that
+# they are no requirements of the library.
+STATICCHECK = $(GO) tool -modfile=$(CURDIR)/cmd/lensvet/go.mod staticcheck
+
+test: check build unit modules noop cross
 
 check:
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change: $$unformatted"; exit 1; fi
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(STATICCHECK) ./...
 
 build:
 	$(GO) build ./...
@@ -26,9 +30,14 @@ unit:
 	$(GO) test -race -shuffle=on -vet=off -timeout 8m ./... # check has vetted
 	$(GO) test -vet=off -run 'Allocat|Ratio' . ./instruments ./lenshttp ./lenslog ./gym # what -race would count or time wrongly
 
+modules: ## the modules inside the repository; e2e has a target of its own
+	cd cmd/lensvet && $(GO) vet ./... && $(GO) test -vet=off ./... && $(GO) tool staticcheck ./...
+	cd bench && $(GO) vet ./...
+	cd internal/e2e && $(GO) vet ./...
+
 noop:
 	$(GO) vet -tags lens_noop ./...
-	$(GO) test -vet=off -tags lens_noop . ./lenshttp ./lenslog ./lenstest ./instruments/... ./semconv ./gym/... ./examples/...
+	$(GO) test -vet=off -tags lens_noop . ./lenshttp ./lenslog ./lenstest ./instruments/... ./resattr ./semconv ./gym/... ./examples/...
 
 CORE = . ./internal/errtype ./internal/frozen ./internal/globals ./internal/guard ./internal/logpipe ./internal/metricpipe \
 	./internal/otelenv ./internal/otlp ./internal/pipeline ./internal/queue ./internal/record ./internal/rankenv ./internal/strategy ./instruments ./lenshttp ./lenslog

@@ -10,15 +10,28 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens/internal/frozen"
 )
 
 // redacted stands in place of a value that must not be recorded.
 const redacted = "[REDACTED]"
 
-// DefaultRedactKeys are the attribute keys whose text is never recorded.
+// DefaultRedactKeys are the attribute keys whose text is never recorded:
+// input_text, key, output_text, password, prompt, secret, text and token.
 // Keys are compared exactly: "user.password" and "Password" are not among them
 // unless [WithStrictRedaction] is on.
-var DefaultRedactKeys = NewGroupSet("prompt", "input_text", "output_text", "text", "password", "token", "secret", "key")
+var DefaultRedactKeys = RedactKeys{frozen.New([]string{"prompt", "input_text", "output_text", "text", "password", "token", "secret", "key"})}
+
+// RedactKeys is an immutable set of attribute keys. It is safe for concurrent use.
+type RedactKeys struct{ set *frozen.Set }
+
+// Has reports whether the key is in the set, compared exactly.
+func (r RedactKeys) Has(key string) bool { return r.set.Has(key) }
+
+// Keys returns the keys, sorted, in a slice that the caller owns: to give them
+// to [SafeSetSpanAttributes] beside keys of the caller's own.
+func (r RedactKeys) Keys() []string { return r.set.Names() }
 
 // RedactValue returns "[REDACTED]" when key is one of the redact keys, else the
 // value. Keys given here replace the default ones altogether.
@@ -36,14 +49,14 @@ func isRedacted(key string, redactKeys []string) bool {
 	if redactKeys != nil {
 		return slices.Contains(redactKeys, key)
 	}
-	if DefaultRedactKeys.Has(SpanGroup(key)) {
+	if DefaultRedactKeys.Has(key) {
 		return true
 	}
 	if !strict.Load() {
 		return false
 	}
 	last := key[strings.LastIndexByte(key, '.')+1:]
-	return DefaultRedactKeys.Has(SpanGroup(strings.ToLower(last)))
+	return DefaultRedactKeys.Has(strings.ToLower(last))
 }
 
 // SafeSetSpanAttributes sets what can be set and leaves the rest: booleans,

@@ -90,8 +90,8 @@ func BenchmarkBaseline(b *testing.B) {
 
 func BenchmarkOffGuarded(b *testing.B) {
 	ctx := context.Background()
-	SetEnabledSpanGroups(Job, Checkpoint, Evaluate)
-	defer SetEnabledSpanGroups()
+	before := SetEnabledSpanGroups(Job, Checkpoint, Evaluate)
+	defer SetEnabledSpanGroups(before.Groups()...)
 	for b.Loop() {
 		if IsSpanGroupEnabled(Step) {
 			_, span := ManagedSpan(ctx, Step, "x")

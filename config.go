@@ -128,6 +128,30 @@ type Config struct {
 	ExporterFileSize int64
 	ExporterFileKeep int
 
+	// FlightDir is the directory of the flight recorder, FLIGHT_DIR, none. Each
+	// process keeps a file of 84 KB there with the spans that are open and the last
+	// that finished, right at every instant, so that nemo-lens recover can tell what
+	// it was doing when it was killed. Ranks that do not export record to it as
+	// well. A directory in memory, such as one below /dev/shm, is the fastest; it
+	// outlives the process, not the machine. A directory that cannot be used is a
+	// warning. Not on Windows.
+	FlightDir string
+
+	// StallAfter is how long a span may be open before it is reported, once: a
+	// warning, an event on the span and the metric nemo.lens.spans.stalled.
+	// STALL_AFTER, 0: never. StallAfterGroups has groups with times of their own, 0
+	// for never; the variable takes them as in "10m,step=30s,job=0". StallStacks
+	// adds the stacks of all goroutines to the warning, at most every ten minutes,
+	// STALL_STACKS, false.
+	StallAfter       time.Duration
+	StallAfterGroups map[SpanGroup]time.Duration
+	StallStacks      bool
+
+	// HeartbeatEvery shows a span while it goes on: each time it has been open for
+	// so much longer, a child of it named nemo.span.heartbeat is exported, HEARTBEAT,
+	// 0: never. At least a second.
+	HeartbeatEvery time.Duration
+
 	// ShutdownTimeout limits the whole of Shutdown, SHUTDOWN_TIMEOUT, 5 s. Zero
 	// and less mean the default: it is never unlimited.
 	ShutdownTimeout time.Duration
@@ -361,6 +385,17 @@ func (c Config) Validate() error {
 	}
 	if c.ExporterFileKeep < 0 || c.ExporterFileKeep > mostFileKeep {
 		bad("EXPORTER_FILE_KEEP", "exporter_file_keep", c.ExporterFileKeep, fmt.Sprintf("want a number of files from 1 to %d, or 0 for the default", mostFileKeep))
+	}
+	if c.StallAfter < 0 || c.StallAfter > mostStall {
+		bad("STALL_AFTER", "stall_after", c.StallAfter, fmt.Sprintf("want a time up to %gh, or 0 for never", mostStall.Hours()))
+	}
+	for g, d := range c.StallAfterGroups {
+		if d < 0 || d > mostStall {
+			bad("STALL_AFTER", "stall_after of the group "+string(g), d, fmt.Sprintf("want a time up to %gh, or 0 for never", mostStall.Hours()))
+		}
+	}
+	if c.HeartbeatEvery != 0 && (c.HeartbeatEvery < time.Second || c.HeartbeatEvery > mostStall) {
+		bad("HEARTBEAT", "heartbeat", c.HeartbeatEvery, fmt.Sprintf("want a time from 1s to %gh, or 0 for never", mostStall.Hours()))
 	}
 	for _, n := range []struct {
 		key, field  string

@@ -5,6 +5,7 @@ package lens_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/nemo-lens/lens"
 )
@@ -14,11 +15,12 @@ import (
 func ExampleCheck() {
 	cfg := lens.DefaultConfig()
 	cfg.Enabled, cfg.Exporter, cfg.SpanGroups = true, "none", "job,step"
-	report := lens.Check(context.Background(), cfg, 0, lens.WithRank(0, 4))
+	var report lens.CheckReport = lens.Check(context.Background(), cfg, 0, lens.WithRank(0, 4))
 	fmt.Println("groups:", report.Groups)
 	fmt.Println("ranks that export:", report.ExportingRanks)
+	show := func(s lens.SignalCheck) { fmt.Println(s.Signal, s.Enabled, s.Exporter) }
 	for _, s := range report.Signals {
-		fmt.Println(s.Signal, s.Enabled, s.Exporter)
+		show(s)
 	}
 	fmt.Println("problems:", report.Problems)
 	// Output:
@@ -33,10 +35,9 @@ func ExampleCheck() {
 func ExampleConfig_Settings() {
 	cfg := lens.DefaultConfig()
 	cfg.SpanGroups = "job,step"
-	for _, s := range cfg.Settings() {
-		if s.Source != "default" {
-			fmt.Println(s.Name, s.Value, s.Source)
-		}
+	given := slices.DeleteFunc(cfg.Settings(), func(s lens.Setting) bool { return s.Source == "default" })
+	for _, s := range given {
+		fmt.Println(s.Name, s.Value, s.Source)
 	}
 	// Output: span_groups "job,step" code
 }

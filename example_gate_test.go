@@ -55,16 +55,20 @@ func ExampleSetSpanGroupSpec() {
 	// true checkpoint,evaluate,job,step
 }
 
-// Exactly these groups from here on, whatever the environment says.
+// Exactly these groups for a while, whatever the environment says.
 func ExampleSetEnabledSpanGroups() {
-	defer printSpans()()
+	defer printSpans(lens.Job)()
 
-	lens.SetEnabledSpanGroups(lens.Evaluate)
+	before := lens.SetEnabledSpanGroups(lens.Evaluate)
 	for _, group := range []lens.SpanGroup{lens.Evaluate, lens.Step} {
 		_, span := lens.ManagedSpan(context.Background(), group, string(group))
 		lens.End(span, nil)
 	}
-	// Output: evaluate
+	lens.SetEnabledSpanGroups(before.Groups()...)
+	fmt.Println("again on:", lens.EnabledSpanGroups())
+	// Output:
+	// again on: job
+	// evaluate
 }
 
 // One spec is given to every process of a job, and each knows only the groups

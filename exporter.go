@@ -68,7 +68,8 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
 	warn(detectWarnings)
-	res := o.resource(cfg, runID, inherited, detected)
+	// Clean, also for the processors and readers of the program.
+	res := guard.CleanResource(o.resource(cfg, runID, inherited, detected))
 	if cfg.TracesEnabled {
 		if err := p.planTraces(ctx, res); err != nil {
 			return nil, err
@@ -224,7 +225,7 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 			return guardedViews(e), err
 		},
 		otlp: func(o otelenv.OTLP) (pipeline.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
-		file: func(w io.Writer) pipeline.SpanExporter { return pipeline.Views(otlpfile.NewSpanExporter(w)) },
+		file: func(w io.Writer) pipeline.SpanExporter { return pipeline.Views(otlpfile.NewSpanExporter(w, log())) },
 	})
 	return err
 }
@@ -252,7 +253,7 @@ func (p *plan) ids() sdktrace.IDGenerator {
 		// RunID is empty where the id was drawn here, which nobody else knows.
 		seed, ok := identity.TraceSeed(p.cfg.RunID, p.env)
 		if ok {
-			return identity.NewFixedIDGenerator(identity.TraceID(seed))
+			return identity.FixedTraceID(identity.TraceID(seed))
 		}
 		log().Warn("single trace id", "one trace id for the job was asked for, but there is neither a SLURM job nor a RUN_ID to derive it from; trace ids are random")
 	}
@@ -283,10 +284,10 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, exporter, builders[sdkmetric.Exporter]{
 		console: func(w io.Writer) (sdkmetric.Exporter, error) { return console.NewMetricExporter(w) },
 		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
-			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation)
+			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation, log())
 		},
 		file: func(w io.Writer) sdkmetric.Exporter {
-			return otlpfile.NewMetricExporter(w, temporality.Selector(), aggregation)
+			return otlpfile.NewMetricExporter(w, temporality.Selector(), aggregation, log())
 		},
 	})
 	return err
@@ -307,8 +308,8 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 	var err error
 	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, exporter, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
-		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o) },
-		file:    otlpfile.NewLogExporter,
+		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o, log()) },
+		file:    func(w io.Writer) sdklog.Exporter { return otlpfile.NewLogExporter(w, log()) },
 	})
 	return err
 }

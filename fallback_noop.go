@@ -38,13 +38,13 @@ type (
 // ErrAlreadySetUp is never returned in this build.
 var ErrAlreadySetUp = errors.New("lens: telemetry is already set up in this process")
 
-func IsSpanGroupEnabled(SpanGroup) bool      { return false }
-func SetEnabledSpanGroups(...SpanGroup)      {}
-func SetSpanGroupSpec(string) error          { return nil }
-func EnabledSpanGroups() GroupSet            { return GroupSet{} }
-func PendingSpanGroups() []string            { return nil }
-func registryChanged(*GroupRegistry, string) {}
-func Tracer() trace.Tracer                   { return noop.Tracer{} }
+func IsSpanGroupEnabled(SpanGroup) bool          { return false }
+func SetEnabledSpanGroups(...SpanGroup) GroupSet { return GroupSet{} }
+func SetSpanGroupSpec(string) error              { return nil }
+func EnabledSpanGroups() GroupSet                { return GroupSet{} }
+func PendingSpanGroups() []string                { return nil }
+func registryChanged(*GroupRegistry, string)     {}
+func Tracer() trace.Tracer                       { return noop.Tracer{} }
 func End(span trace.Span, _ *error) {
 	if span != nil {
 		span.End()
@@ -87,6 +87,12 @@ func inject(ctx context.Context, carrier map[string]string) { w3c.Inject(ctx, w3
 
 func extract(ctx context.Context, carrier map[string]string) context.Context {
 	return w3c.Extract(ctx, w3c.Map(carrier))
+}
+
+func EscalateSpanGroups(string, time.Duration) (revert func(), err error) { return func() {}, nil }
+
+func EscalateOnSignal(string, time.Duration, ...os.Signal) (stop func(), err error) {
+	return func() {}, nil
 }
 
 func ProcessStartTime() (time.Time, error) {

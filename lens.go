@@ -155,7 +155,8 @@ func log() *errlog.Log {
 //
 // When cfg is disabled, OTEL_SDK_DISABLED is true, or this rank does not
 // export, it starts nothing, every group is off, and one line at level Debug
-// says why. Otherwise everything is resolved and checked first, so that an
+// says why; with [Config].FlightDir a rank that does not export records its spans
+// to the file of the flight recorder alone. Otherwise everything is resolved and checked first, so that an
 // error leaves nothing behind, and one line at level Info says what is exported
 // where.
 func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *TelemetryHandle, err error) {
@@ -220,7 +221,8 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	for _, w := range cfg.warnings {
 		log().Warn(w, w)
 	}
-	h := &TelemetryHandle{runID: runID, timeout: cfg.ShutdownTimeout, enabled: true}
+	h := &TelemetryHandle{runID: runID, timeout: cfg.ShutdownTimeout, enabled: true,
+		service: cfg.ServiceName, rank: o.rank, worldSize: o.worldSize}
 	if o.timeout > 0 {
 		h.timeout = o.timeout
 	}
@@ -232,7 +234,9 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 			h.timeout, cfg.from("SHUTDOWN_TIMEOUT")))
 	}
 	if !exports || !(cfg.TracesEnabled || cfg.MetricsEnabled || cfg.LogsEnabled) {
-		_ = useGroups(cfg.Groups, cfg.SpanGroups, true) // Validate has checked it
+		toFile := h.recordToFile(&o, cfg, runID)
+		strict.Store(o.strict && toFile)
+		_ = useGroups(cfg.Groups, cfg.SpanGroups, !toFile) // Validate has checked it
 		current.Store(h)
 		log().Debug("lens: telemetry is on, and this process exports nothing", "strategy", cfg.ExportStrategy,
 			"run_id", runID, "rank", o.rank, "world_size", o.worldSize)
@@ -253,11 +257,17 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		return h, nil
 	}
 	// From here on nothing fails.
+	if plan.traces != nil {
+		if h.watching.file = openFlight(&o, cfg, runID); h.watching.file != nil {
+			plan.traces.Watcher = h.watching.file
+		}
+	}
 	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
 	if h.pipeline.Traces != nil {
 		h.tracer = h.pipeline.Traces.Own(scopeLens)
 	}
 	publish(h.pipeline)
+	h.watchStalls(&o, cfg)
 	installGlobals(o.global, h.pipeline)
 	h.restore = restoreErrors
 	if cfg.RuntimeMetrics && h.pipeline.Metrics != nil {
@@ -355,9 +365,14 @@ type TelemetryHandle struct {
 	enabled   bool
 	endpoint  string
 	runID     string
+	service   string
+	rank      int
+	worldSize int
 	timeout   time.Duration
 	restore   func()
 	closeFile func() error
+	fileOnly  bool // the pipeline ends in the flight recorder
+	watching  watching
 	closeErr  error // written once, under files
 	once      sync.Once
 	files     sync.Once
@@ -374,7 +389,11 @@ func (h *TelemetryHandle) Tracer() trace.Tracer {
 
 // IsExporting reports whether this process exports anything: spans, metrics or
 // logs.
-func (h *TelemetryHandle) IsExporting() bool { return h != nil && h.pipeline != nil }
+func (h *TelemetryHandle) IsExporting() bool { return h.isRecording() && !h.fileOnly }
+
+// isRecording reports whether anything is recorded, for export or for the flight
+// recorder alone.
+func (h *TelemetryHandle) isRecording() bool { return h != nil && h.pipeline != nil }
 
 // RunID returns the id of the run.
 func (h *TelemetryHandle) RunID() string {
@@ -422,6 +441,7 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
+	h.watching.stopLooking(ctx)
 	err := h.pipeline.Shutdown(ctx)
 	log().Flush()
 	if ctx.Err() != nil {
@@ -429,6 +449,7 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 		return err
 	}
 	h.files.Do(func() {
+		h.watching.close()
 		if h.closeFile != nil {
 			h.closeErr, _ = outcome.Call(ctx, "closing the file of the console exporter", h.closeFile)
 		}
@@ -477,7 +498,7 @@ func (h *TelemetryHandle) bounded(ctx context.Context) (context.Context, context
 
 // Stats returns the numbers at this moment.
 func (h *TelemetryHandle) Stats() (s Stats) {
-	if !h.IsExporting() {
+	if !h.isRecording() {
 		return s
 	}
 	p := h.pipeline
@@ -505,7 +526,7 @@ func (h *TelemetryHandle) Stats() (s Stats) {
 // OpenSpans returns the sampled spans that are open, earliest start first. The
 // slice is the caller's. Spans that start or end meanwhile may be in it or not.
 func (h *TelemetryHandle) OpenSpans() []OpenSpan {
-	if !h.IsExporting() || h.pipeline.Traces == nil {
+	if !h.isRecording() || h.pipeline.Traces == nil {
 		return nil
 	}
 	snapshot := h.pipeline.Traces.OpenSpans()

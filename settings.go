@@ -3,7 +3,9 @@ package lens
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +55,10 @@ func settings() []setting {
 		stringSetting("USER_ID", func(c *Config) *string { return &c.User }),
 		raw(bare(stringSetting("WANDB_ENTITY", func(c *Config) *string { return &c.WandbEntity }))),
 		raw(bare(stringSetting("WANDB_PROJECT", func(c *Config) *string { return &c.WandbProject }))),
+		stringSetting("FLIGHT_DIR", func(c *Config) *string { return &c.FlightDir }),
+		stallSetting(),
+		boolSetting("STALL_STACKS", func(c *Config) *bool { return &c.StallStacks }),
+		durationSetting("HEARTBEAT", func(c *Config) *time.Duration { return &c.HeartbeatEvery }, mostStall),
 		durationSetting("SHUTDOWN_TIMEOUT", func(c *Config) *time.Duration { return &c.ShutdownTimeout }, mostTime),
 		intSetting("QUEUE_SIZE", func(c *Config) *int { return &c.QueueSize }, 1, envtext.MaxQueueSize,
 			fmt.Sprintf("a whole number of spans from 1 to %d", envtext.MaxQueueSize)),
@@ -226,6 +232,56 @@ func durationSetting(key string, field func(*Config) *time.Duration, most time.D
 			return err
 		},
 		show: func(c *Config) string { return field(c).String() },
+	}
+}
+
+// mostStall bounds the times after which a span that is open is spoken of.
+const mostStall = 30 * 24 * time.Hour
+
+// stallSetting is a time, and times of groups: "10m,step=30s,job=0".
+func stallSetting() setting {
+	return setting{key: "STALL_AFTER",
+		parse: func(c *Config, text string) error {
+			var all time.Duration
+			groups := map[SpanGroup]time.Duration{}
+			given := false
+			for part := range strings.SplitSeq(text, ",") {
+				part = strings.TrimSpace(part)
+				name, value, ofGroup := strings.Cut(part, "=")
+				name = strings.ToLower(strings.TrimSpace(name))
+				switch {
+				case part == "":
+					continue
+				case ofGroup && !validName(name):
+					return fmt.Errorf(`%q is no group: want a time, or times of groups as in "10m,step=30s"`, name)
+				case !ofGroup && given:
+					return fmt.Errorf(`there are two times without a group: want one, and times of groups as in "10m,step=30s"`)
+				case !ofGroup:
+					value, given = part, true
+				}
+				d, err := parseDuration(strings.TrimSpace(value), mostStall)
+				if err != nil {
+					return err
+				}
+				if ofGroup {
+					groups[SpanGroup(name)] = d
+				} else {
+					all = d
+				}
+			}
+			c.StallAfter, c.StallAfterGroups = all, nil
+			if len(groups) > 0 {
+				c.StallAfterGroups = groups
+			}
+			return nil
+		},
+		show: func(c *Config) string {
+			text := c.StallAfter.String()
+			for _, g := range slices.Sorted(maps.Keys(c.StallAfterGroups)) {
+				text += "," + string(g) + "=" + c.StallAfterGroups[g].String()
+			}
+			return text
+		},
 	}
 }
 

@@ -6,15 +6,12 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-
-	"github.com/nemo-lens/lens/internal/otlptest"
 )
 
 // gatedExporter takes a batch once it is opened, or its context is done.
@@ -52,30 +49,6 @@ func TestNoSignalTakesTheTimeOfAnother(t *testing.T) {
 		require.NoError(t, h.Shutdown(ctx))
 		require.EqualValues(t, 1, h.Stats().Exported)
 	})
-}
-
-// A caller without patience costs one with patience nothing.
-func TestAPatientCallerGetsEverySignal(t *testing.T) {
-	s := otlptest.Start(t)
-	cfg := jobConfig("all_ranks", 1)
-	cfg.LogsEnabled, cfg.Endpoint = true, s.GRPCURL()
-	h, err := SetupTelemetry(context.Background(), cfg, discard())
-	require.NoError(t, err)
-	ctx, span := ManagedSpan(context.Background(), Job, "job")
-	emitLog(ctx, h, "x")
-	End(span, nil)
-	s.SetFault(otlptest.Slow(200 * time.Millisecond))
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-		defer cancel()
-		_ = h.Shutdown(ctx) // an error, unless the other one has ended by now
-	})
-	require.NoError(t, h.Shutdown(context.Background()))
-	wg.Wait()
-	require.Len(t, s.Spans(), 1)
-	require.Len(t, s.Logs(), 1)
-	require.NotEmpty(t, s.Metrics())
 }
 
 // askingHandler asks for the set-up from inside of it.

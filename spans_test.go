@@ -328,6 +328,32 @@ func TestEverythingAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+func TestSetEnabledSpanGroupsReturnsWhatWasOn(t *testing.T) {
+	initial := SetEnabledSpanGroups(Step)
+	t.Cleanup(func() { SetEnabledSpanGroups(initial.Groups()...) })
+	require.Equal(t, "step", SetEnabledSpanGroups(Job, Evaluate).String())
+	require.Equal(t, "evaluate,job", SetEnabledSpanGroups().String())
+	require.Zero(t, SetEnabledSpanGroups("start").Len())
+
+	// Of calls at the same time each returns what another one has set, or the
+	// groups of the beginning, and none is returned twice.
+	const callers = 16
+	returned := make(chan string, callers+1)
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() { returned <- SetEnabledSpanGroups(SpanGroup(fmt.Sprintf("caller_%d", i))).String() })
+	}
+	wg.Wait()
+	returned <- SetEnabledSpanGroups().String()
+	close(returned)
+	seen := make(map[string]bool)
+	for groups := range returned {
+		seen[groups] = true
+	}
+	require.Len(t, seen, callers+1)
+	require.True(t, seen["start"])
+}
+
 func TestVectorsState(t *testing.T) {
 	var suite struct {
 		Steps []struct {
@@ -338,7 +364,8 @@ func TestVectorsState(t *testing.T) {
 	}
 	vectors(t, "state_v020", &suite)
 	require.NotEmpty(t, suite.Steps)
-	t.Cleanup(func() { SetEnabledSpanGroups() })
+	before := EnabledSpanGroups()
+	t.Cleanup(func() { SetEnabledSpanGroups(before.Groups()...) })
 	for i, s := range suite.Steps {
 		if s.Op == "set_enabled" {
 			SetEnabledSpanGroups(s.Groups...)

@@ -21,6 +21,7 @@ var groups struct {
 	stored   bool          // a spec is stored; false when the set is pinned
 	spec     string
 	pending  []string
+	revision uint64 // of what decides: new whenever somebody changes the spec or pins groups
 	reported string // what was last warned about, so that a refresh does not repeat it
 	silent   bool   // this process exports no spans: specs are checked and stored, and open no gate
 }
@@ -33,16 +34,21 @@ func IsSpanGroupEnabled(g SpanGroup) bool {
 }
 
 // SetEnabledSpanGroups switches on exactly these groups, whatever they are
-// called. It pins them: the stored spec is dropped, so that classes registered
-// later change nothing. Spans that are open go on.
-func SetEnabledSpanGroups(gs ...SpanGroup) {
+// called, and returns those that were on before, to put them back later. It pins
+// the groups: the stored spec is dropped, so that classes registered later change
+// nothing. Spans that are open go on. It is safe for concurrent use: of calls at
+// the same time each returns what the one before it has set.
+func SetEnabledSpanGroups(gs ...SpanGroup) (before GroupSet) {
 	groups.mu.Lock()
 	defer groups.mu.Unlock()
+	before = EnabledSpanGroups()
 	pinLocked(gs...)
+	return before
 }
 
 // leaveGroups ends what a set-up has said about groups.
 func leaveGroups() {
+	groupSwitch.Forget()
 	groups.mu.Lock()
 	defer groups.mu.Unlock()
 	groups.silent, groups.resolver = false, nil
@@ -57,6 +63,7 @@ func orEmpty(s *frozen.Set) *frozen.Set {
 }
 
 func pinLocked(gs ...SpanGroup) {
+	groups.revision++
 	groups.stored, groups.spec, groups.pending, groups.reported = false, "", nil, ""
 	enabled.Store(orEmpty(NewGroupSet(gs...).set))
 }
@@ -107,6 +114,9 @@ func applyLocked(r GroupResolver, spec string, always bool) (func(), error) {
 	groups.pending = nil
 	if errors.As(err, &unknown) {
 		groups.pending = slices.Clone(unknown.Unknown)
+	}
+	if always {
+		groups.revision++
 	}
 	groups.resolver, groups.stored, groups.spec = r, strings.TrimSpace(spec) != "", spec
 	if groups.silent {

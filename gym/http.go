@@ -35,7 +35,8 @@ func Middleware(next http.Handler) http.Handler {
 // Transport makes a client span, "HTTP <METHOD>", of every request while the
 // group [HTTPClient] is on, and sends traceparent and baggage along. While it
 // is off there is neither span nor header, so that traces split between the
-// processes. The request is not changed. A nil base means
+// processes; in a build with the tag lens_noop, which makes no span, the header
+// is that of the caller. The request is not changed. A nil base means
 // [http.DefaultTransport].
 //
 // url.full has neither query nor user; any status that came back is no error,
@@ -76,10 +77,10 @@ func rolloutAttributes(ctx context.Context) []attribute.KeyValue {
 
 // InjectHeaders sets the headers that carry the trace of ctx, for requests that
 // do not go through [Transport]: a WebSocket handshake for example. It does
-// nothing while the group [HTTPClient] is off. Call it inside the span that is
-// to be the parent.
+// nothing while the group [HTTPClient] is off, except in a build with the tag
+// lens_noop. Call it inside the span that is to be the parent.
 func InjectHeaders(ctx context.Context, headers http.Header) {
-	if headers == nil || !lens.IsSpanGroupEnabled(HTTPClient) {
+	if headers == nil || !sendsTrace() {
 		return
 	}
 	carrier := make(map[string]string, 3)

@@ -66,6 +66,42 @@ func TestNoop46(t *testing.T) {
 	ShutdownTelemetry(0)
 }
 
+// The trace of a caller goes through a server of this build to the next one,
+// over both ways out of it.
+func TestNoopDoesNotCutTraces(t *testing.T) {
+	clearEnv(t)
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	requests := make(chan string, 2)
+	next := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { requests <- r.Header.Get("Traceparent") }))
+	defer next.Close()
+	client := &http.Client{Transport: Transport(nil)}
+	server := httptest.NewServer(Middleware(RolloutPath(TracedRollout(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, send := range []func(*http.Request) (*http.Response, error){
+			client.Do,
+			func(req *http.Request) (*http.Response, error) {
+				InjectHeaders(r.Context(), req.Header)
+				return http.DefaultClient.Do(req)
+			},
+		} {
+			req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, next.URL, nil)
+			assert.NoError(t, err)
+			res, err := send(req)
+			if assert.NoError(t, err) {
+				assert.NoError(t, res.Body.Close())
+			}
+		}
+	})))))
+	defer server.Close()
+	req, err := http.NewRequest(http.MethodPost, server.URL+"/ng-rollout/r1/run", nil)
+	require.NoError(t, err)
+	req.Header.Set("Traceparent", parent)
+	res, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	assert.Equal(t, parent, <-requests)
+	assert.Equal(t, parent, <-requests)
+}
+
 // Metrics, too.
 func TestNoopMetrics(t *testing.T) {
 	clearEnv(t)

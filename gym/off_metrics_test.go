@@ -22,7 +22,8 @@ import (
 // the groups off and with them on.
 func TestMetricsOffAllocateNothing(t *testing.T) {
 	clearEnv(t)
-	defer lens.SetEnabledSpanGroups()
+	before := lens.EnabledSpanGroups()
+	defer lens.SetEnabledSpanGroups(before.Groups()...)
 	goroutines := runtime.NumGoroutine()
 	ctx := context.Background()
 	r := httptest.NewRequest("POST", "/v1/responses", nil)

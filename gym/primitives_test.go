@@ -42,9 +42,9 @@ func TestPrimitives48On(t *testing.T) {
 	rec := lenstest.Start(t, Rollout)
 	f := TracedRolloutFunc(func(context.Context, int) (int, error) { return 0, nil })
 	_, _ = f(context.Background(), 1)
-	lens.SetEnabledSpanGroups()
+	before := lens.SetEnabledSpanGroups()
 	_, _ = f(context.Background(), 1)
-	lens.SetEnabledSpanGroups(Rollout)
+	lens.SetEnabledSpanGroups(before.Groups()...)
 	_, _ = f(context.Background(), 1)
 	assert.Len(t, rec.Named("gym.rollout"), 2)
 }

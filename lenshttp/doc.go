@@ -47,8 +47,11 @@
 // streams, server-sent events, upgrades, trailers and informational answers are
 // as they were. The caller's request is not changed.
 //
-// In a build with the tag lens_noop handlers and transports are returned as
-// they are; only the retries of [WithRetry] are at work.
+// In a build with the tag lens_noop there are no spans and no metrics. Handlers
+// and transports still hand the trace context on, as with [WithAlwaysPropagate]
+// but heeding the filters, in the formats of [WithPropagators] or else W3C, so
+// that a service that is built without lens does not cut the traces of others.
+// The retries of [WithRetry] are at work.
 //
 // Everything here is safe for concurrent use.
 package lenshttp

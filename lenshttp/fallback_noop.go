@@ -5,35 +5,130 @@ package lenshttp
 import (
 	"context"
 	"net/http"
+	"slices"
+
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/served"
+	"github.com/nemo-lens/lens/internal/w3c/propagator"
 )
 
-// NewHandler returns next in this build, [http.DefaultServeMux] when it is nil.
-func NewHandler(next http.Handler, _ lens.SpanGroup, _ ...Option) http.Handler {
-	if next == nil {
-		return http.DefaultServeMux
-	}
-	return next
+// This build records nothing, and still hands the trace context of others on: a
+// service that is built without lens is no end of a trace.
+
+type handler struct {
+	config
+	next   http.Handler
+	fields []string
 }
 
-// Middleware returns a function that returns its argument in this build.
+// NewHandler returns a handler that makes no span in this build. Requests that
+// bring a trace context are served with it, except those that a filter leaves
+// alone, and all with [WithPublicEndpoint], whose callers are not trusted to
+// choose the trace. A nil next means [http.DefaultServeMux].
+func NewHandler(next http.Handler, _ lens.SpanGroup, opts ...Option) http.Handler {
+	if next == nil {
+		next = http.DefaultServeMux
+	}
+	h := &handler{config: newConfig(opts), next: next}
+	h.propagators = oneValue{h.formats()}
+	h.fields = h.propagators.Fields()
+	return h
+}
+
+// Middleware is [NewHandler] in the form that routers take.
 func Middleware(group lens.SpanGroup, opts ...Option) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler { return NewHandler(next, group, opts...) }
 }
 
-// CarryRoute returns next in this build.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	sent := slices.ContainsFunc(h.fields, func(field string) bool { return r.Header.Get(field) != "" })
+	if !sent || h.public || !h.handsOn(r) {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	inner := r.WithContext(h.propagators.Extract(r.Context(), propagation.HeaderCarrier(r.Header)))
+	defer served.TakeOver(r, inner)
+	h.next.ServeHTTP(w, inner)
+}
+
+// CarryRoute returns next in this build: no span waits for a route.
 func CarryRoute(next http.Handler) http.Handler { return next }
 
-// NewTransport returns base in this build, with the retries of [WithRetry].
+type transport struct {
+	config
+	base http.RoundTripper
+}
+
+// NewTransport returns a transport that makes no span in this build, and sends
+// the trace context that the request's context holds, except with requests that
+// a filter leaves alone. The request is not changed. A nil base means
+// [http.DefaultTransport]; [WithRetry] works as ever.
 func NewTransport(base http.RoundTripper, _ lens.SpanGroup, opts ...Option) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	if c := newConfig(opts); c.retry != nil {
-		return c.retry.RoundTripper(base)
+	t := &transport{config: newConfig(opts), base: base}
+	t.propagators = t.formats()
+	if t.retry != nil {
+		t.base = t.retry.RoundTripper(base)
 	}
-	return base
+	return t
+}
+
+// CloseIdleConnections does so when the base can, for [http.Client].
+func (t *transport) CloseIdleConnections() { closeIdle(t.base) }
+
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	carrier := propagation.MapCarrier{}
+	if t.handsOn(r) {
+		t.propagators.Inject(r.Context(), carrier)
+	}
+	if len(carrier) == 0 {
+		return t.base.RoundTrip(r)
+	}
+	sent := r.WithContext(r.Context())
+	if sent.Header = r.Header.Clone(); sent.Header == nil {
+		sent.Header = http.Header{}
+	}
+	for name, value := range carrier {
+		sent.Header.Set(name, value)
+	}
+	res, err := t.base.RoundTrip(sent)
+	if res != nil && res.Request == sent {
+		res.Request = r
+	}
+	return res, err
+}
+
+// formats are those of [WithPropagators], else W3C: without the SDK nobody asks
+// for OpenTelemetry's global ones.
+func (c *config) formats() propagation.TextMapPropagator {
+	if c.propagators != nil {
+		return c.propagators
+	}
+	return propagator.W3C
+}
+
+// handsOn reports whether the trace context of the request goes further.
+func (c *config) handsOn(r *http.Request) bool { return c.propagate || c.wants(r) }
+
+// oneValue reads no trace from several values of one header, whatever the format.
+type oneValue struct{ propagation.TextMapPropagator }
+
+func (p oneValue) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
+	return p.TextMapPropagator.Extract(ctx, propagator.OneValue(carrier))
 }
 
 func noteResend(context.Context, int, *http.Response, error) {}
+
+// ControlHandler returns a handler that says that there is nothing to see or change in
+// this build.
+func ControlHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotImplemented)
+		_, _ = w.Write([]byte(`{"error": "this program was built with the tag lens_noop: it records nothing"}` + "\n"))
+	})
+}

@@ -41,8 +41,8 @@ func start(t *testing.T, protocol, addr string) run {
 		return o
 	}
 	spans, err1 := otlp.NewTraceExporter(t.Context(), settings(otelenv.Traces), nil)
-	points, err2 := otlp.NewMetricExporter(t.Context(), settings(otelenv.Metrics), nil, nil)
-	records, err3 := otlp.NewLogExporter(t.Context(), settings(otelenv.Logs))
+	points, err2 := otlp.NewMetricExporter(t.Context(), settings(otelenv.Metrics), nil, nil, nil)
+	records, err3 := otlp.NewLogExporter(t.Context(), settings(otelenv.Logs), nil)
 	if err1 != nil || err2 != nil || err3 != nil {
 		t.Fatal(err1, err2, err3)
 	}

@@ -13,7 +13,7 @@ package main
 import (
 	"golang.org/x/tools/go/analysis/singlechecker"
 
-	"github.com/nemo-lens/lens/internal/ctxloop"
+	"github.com/nemo-lens/lens/cmd/lensvet/internal/ctxloop"
 )
 
 func main() { singlechecker.Main(ctxloop.Analyzer) }

@@ -10,8 +10,12 @@ import (
 	"testing"
 )
 
-// broken holds loops that grow, and the same loops without the fault.
-const broken = "../../internal/ctxloop/testdata/growth"
+const (
+	library = "../.." // the module of lens
+
+	// broken holds loops that grow, and the same loops without the fault.
+	broken = "./internal/failuremodes/testdata/growth"
+)
 
 var findings = []string{
 	"growth.go:18:3: ctx is from outside the loop",
@@ -32,10 +36,12 @@ func build(t *testing.T) (tool string) {
 	return tool
 }
 
-// run uses the build without the SDK, where the loop is just as wrong and far
-// fewer packages have to be looked through.
+// run runs in the module of lens, as its users would in theirs. It uses the build
+// without the SDK, where the loop is just as wrong and far fewer packages have to
+// be looked through.
 func run(args ...string) ([]byte, error) {
 	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir = library
 	cmd.Env = append(os.Environ(), "GOFLAGS=-tags=lens_noop")
 	return cmd.CombinedOutput()
 }
@@ -66,7 +72,7 @@ func TestVetTool(t *testing.T) {
 		})
 	}
 	t.Run("a package without fault", func(t *testing.T) {
-		out, err := run("go", "vet", "-vettool="+tool, "../../internal/suggest", "../..")
+		out, err := run("go", "vet", "-vettool="+tool, "./internal/suggest", ".")
 		if err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}

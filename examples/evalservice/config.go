@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/nemo-lens/lens/gym"
 )
@@ -30,13 +29,11 @@ type definition struct {
 	ConnectionsPerServer int    `json:"connections_per_server"`
 }
 
-func loadConfig(text []byte) (runConfig, error) {
-	c := runConfig{servers: make(map[string]definition)}
+func loadConfig(text []byte) (c runConfig, err error) {
 	var global map[string]any
 	if err := json.Unmarshal(text, &global); err != nil {
 		return c, fmt.Errorf("run.json: %w", err)
 	}
-	var err error
 	if c.telemetry, err = gym.TelemetryConfigFromGlobalConfig(global); err != nil {
 		return c, fmt.Errorf("run.json: %w", err)
 	}
@@ -44,11 +41,12 @@ func loadConfig(text []byte) (runConfig, error) {
 	if err := json.Unmarshal(text, &parts); err != nil {
 		return c, fmt.Errorf("run.json: %w", err)
 	}
+	c.servers = make(map[string]definition)
 	for name, part := range parts {
+		var d definition
 		if gym.IsReservedKey(name) {
 			continue
 		}
-		var d definition
 		if err := json.Unmarshal(part, &d); err != nil {
 			return c, fmt.Errorf("run.json: %s: %w", name, err)
 		}
@@ -57,13 +55,12 @@ func loadConfig(text []byte) (runConfig, error) {
 	return c, nil
 }
 
-// ofType returns the names of the servers of one kind, sorted.
-func (c runConfig) ofType(kind string) (names []string) {
+// ofType returns the name of the server of one kind.
+func (c runConfig) ofType(kind string) (string, error) {
 	for name, d := range c.servers {
 		if d.Type == kind {
-			names = append(names, name)
+			return name, nil
 		}
 	}
-	slices.Sort(names)
-	return names
+	return "", fmt.Errorf("run.json: want a server of type %s", kind)
 }

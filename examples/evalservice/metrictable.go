@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -10,28 +9,25 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/nemo-lens/lens/examples/internal/children"
 	"github.com/nemo-lens/lens/semconv"
 )
 
-// row is one metric with one set of attributes, over all processes.
-type row struct {
-	name, labels, unit string
-	cells              map[string]*cell // by process
-}
+// row names a metric with one set of attributes, over all processes.
+type row struct{ name, labels, unit string }
 
-// cell is the metric in one process.
-type cell struct {
-	histogram, gauge bool
-	count            uint64 // of a histogram
-	sum              float64
-	last, highest    float64 // of a sum or a gauge
+// value is such a metric in one process: the latest point, because sums and
+// histograms are cumulative, and the highest value of a gauge.
+type value struct {
+	children.Point
+	gauge   bool
+	highest float64
 }
 
 // unlabelled are attributes that say what the process or the name says already.
-var unlabelled = map[string]bool{
-	"nemo.gym.server.type": true, "nemo.gym.server.worker": true, "process.pid": true,
-	"network.protocol.name": true, "network.protocol.version": true, "url.scheme": true,
-	"server.address": true, "server.port": true,
+var unlabelled = []string{
+	"nemo.gym.server.type", "nemo.gym.server.worker", "process.pid",
+	"network.protocol.name", "network.protocol.version", "url.scheme", "server.address", "server.port",
 }
 
 // elsewhere are metrics that other parts of the report show.
@@ -40,54 +36,42 @@ func elsewhere(name string) bool {
 		name == "gym.server.startup_stage_duration_ms" // the trace of the start-up
 }
 
-// table makes the rows. Sums and histograms are cumulative, so that the last
-// collection counts; of a gauge the highest value is kept beside the last one.
-func table(collections []collection) []row {
-	rows := make(map[[2]string]row)
-	for _, c := range collections {
-		for _, m := range c.metrics {
-			if elsewhere(m.Name) {
-				continue
-			}
-			for _, p := range m.Data.DataPoints {
-				key := [2]string{m.Name, labelsOf(p.Attributes, c.process)}
-				r, ok := rows[key]
-				if !ok {
-					r = row{name: m.Name, labels: key[1], unit: m.Unit, cells: make(map[string]*cell)}
-					rows[key] = r
-				}
-				v := r.cells[c.process]
-				if v == nil {
-					v = &cell{highest: p.Value}
-					r.cells[c.process] = v
-				}
-				v.histogram = p.Bounds != nil || p.Count > 0
-				v.gauge = m.Data.Temporality == ""
-				v.count, v.sum, v.last = p.Count, p.Sum, p.Value
-				v.highest = max(v.highest, p.Value)
-			}
-		}
-	}
-	return slices.SortedFunc(maps.Values(rows), func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.labels, b.labels))
-	})
-}
-
-func labelsOf(attrs attributes, process string) string {
-	var labels []string
-	for _, kv := range attrs {
-		text := fmt.Sprint(kv.Value.Value)
-		if unlabelled[kv.Key] || kv.Key == string(semconv.NeMoGymServerNameKey) && text == process {
+func table(metrics []children.Metric) map[row]map[string]value {
+	rows := make(map[row]map[string]value)
+	for _, m := range metrics {
+		if elsewhere(m.Name) {
 			continue
 		}
-		labels = append(labels, text)
+		process := processOf(m.Resource)
+		for _, p := range m.Data.DataPoints {
+			r := row{m.Name, labels(p.Attributes, process), m.Unit}
+			if rows[r] == nil {
+				rows[r] = make(map[string]value)
+			}
+			v, seen := rows[r][process]
+			if !seen {
+				v.highest = p.Value
+			}
+			rows[r][process] = value{p, m.Data.Temporality == "", max(v.highest, p.Value)}
+		}
 	}
-	return strings.Join(labels, " ")
+	return rows
+}
+
+func labels(attrs children.Attributes, process string) string {
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(attrs)) {
+		text := fmt.Sprint(attrs[key])
+		if !slices.Contains(unlabelled, key) && (key != string(semconv.NeMoGymServerNameKey) || text != process) {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, " ")
 }
 
 // writeMetrics prints a column for each process.
-func writeMetrics(out io.Writer, processes []string, collections []collection) {
-	rows := table(collections)
+func writeMetrics(out io.Writer, processes []string, metrics []children.Metric) {
+	rows := table(metrics)
 	if len(rows) == 0 {
 		fmt.Fprintln(out, "\nno metrics")
 		return
@@ -95,12 +79,15 @@ func writeMetrics(out io.Writer, processes []string, collections []collection) {
 	fmt.Fprintln(out, "\nmetrics: n x mean for a histogram; (highest) behind a gauge that has fallen")
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "\nmetric\tby\tunit\t%s\n", strings.Join(processes, "\t"))
-	for _, r := range rows {
+	inOrder := slices.SortedFunc(maps.Keys(rows), func(a, b row) int {
+		return strings.Compare(a.name+" "+a.labels, b.name+" "+b.labels)
+	})
+	for _, r := range inOrder {
 		unit, scale := r.scale()
 		fmt.Fprintf(tw, "%s\t%s\t%s", r.name, r.labels, unit)
 		for _, process := range processes {
 			text := ""
-			if v := r.cells[process]; v != nil {
+			if v, ok := rows[r][process]; ok {
 				text = v.text(scale)
 			}
 			fmt.Fprintf(tw, "\t%s", text)
@@ -125,16 +112,14 @@ func (r row) scale() (unit string, factor float64) {
 	return r.unit, 1
 }
 
-func (c *cell) text(scale float64) string {
+func (v value) text(scale float64) string {
 	switch {
-	case c.histogram && c.count == 0:
-		return "0"
-	case c.histogram:
-		return fmt.Sprintf("%d x %s", c.count, figures(c.sum*scale/float64(c.count)))
-	case c.gauge && c.highest > c.last:
-		return figures(c.last*scale) + " (" + figures(c.highest*scale) + ")"
+	case v.Count > 0:
+		return fmt.Sprintf("%d x %s", v.Count, figures(v.Sum*scale/float64(v.Count)))
+	case v.gauge && v.highest > v.Value:
+		return figures(v.Value*scale) + " (" + figures(v.highest*scale) + ")"
 	}
-	return figures(c.last * scale)
+	return figures(v.Value * scale)
 }
 
 // figures prints whole numbers as they are, and three figures of others.

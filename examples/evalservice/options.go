@@ -36,7 +36,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	set.SetOutput(stderr)
 	set.IntVar(&o.rollouts, "rollouts", 120, "rollouts in all; they go through the tasks in turn")
 	set.IntVar(&o.concurrency, "concurrency", 8, "rollouts under way at once")
-	set.StringVar(&o.groups, "groups", "", "span groups and presets, before any variable: "+vocabulary())
+	set.StringVar(&o.groups, "groups", "", "span groups and presets, before any variable: "+lens.DefaultRegistry.Groups().String()+"; default, per_rollout, all")
 	set.StringVar(&o.keep, "keep", "", "folder to leave the files of the processes in")
 	if err := parse(set, args); err != nil {
 		return o, err
@@ -53,14 +53,6 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		faults = append(faults, fmt.Errorf("-groups=%s: %w", o.groups, err))
 	}
 	return o, usage(faults)
-}
-
-func vocabulary() string {
-	var names []string
-	for _, g := range lens.DefaultRegistry.Groups().Groups() {
-		names = append(names, string(g))
-	}
-	return strings.Join(names, ", ") + "; default, per_rollout, all"
 }
 
 // serverOptions are the command line of a server.

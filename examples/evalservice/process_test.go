@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -21,71 +20,54 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nemo-lens/lens/examples/internal/children"
 	"github.com/nemo-lens/lens/internal/otlptest"
 )
 
 // fleetNames are the processes of a run.
 var fleetNames = []string{"supervisor", "policy_model", "countdown", "countdown_agent"}
 
-// kept reads what a run has left in dir, with a reader that shares nothing with
-// the program's.
-func kept(t *testing.T, dir string) (spans []line) {
+// kept reads what a run has left in dir.
+func kept(t *testing.T, dir string) []children.Span {
 	t.Helper()
+	var names []string
+	var all children.Exported
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
-	var names []string
 	for _, file := range files {
+		before := len(all.Spans)
+		require.NoError(t, all.ReadFile(file))
 		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
 		names = append(names, name)
-		fromName := []byte(`{"Key":"nemo.gym.server.name","Value":{"Type":"STRING","Value":"` + name + `"}}`)
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for one := range bytes.Lines(text) {
-			l := line{process: name}
-			if err := json.Unmarshal(one, &l); err != nil || !bytes.Contains(l.Resource, fromName) {
-				require.NoError(t, err, "%s", one)
-				require.Fail(t, "a line of another process", "%s", one)
-			}
-			if l.SpanContext.SpanID != "" { // not metrics
-				spans = append(spans, l)
-			}
+		for _, s := range all.Spans[before:] {
+			require.Equal(t, name, processOf(s.Resource), "the process of a span of %s", file)
 		}
 	}
 	assert.ElementsMatch(t, fleetNames, names)
-	return spans
-}
-
-type line struct {
-	Name                string
-	SpanContext, Parent struct{ TraceID, SpanID string }
-	StartTime           time.Time
-	Attributes          attributes
-	Resource            json.RawMessage // the same on every line of a process
-
-	process string // from the name of the file
+	return all.Spans
 }
 
 // trees are the traces as text, without ids and times, siblings by their start.
-func trees(t *testing.T, spans []line) map[string]string {
+func trees(t *testing.T, spans []children.Span) map[string]string {
 	t.Helper()
-	children := make(map[string][]line)
+	byParent := make(map[string][]children.Span)
 	out := make(map[string]string)
 	for _, s := range spans {
-		out[s.SpanContext.TraceID] = ""
-		key := s.SpanContext.TraceID + s.Parent.SpanID
-		children[key] = append(children[key], s)
+		out[s.Trace] = ""
+		key := s.Trace + s.Parent
+		byParent[key] = append(byParent[key], s)
 	}
 	var write func(trace, parent, indent string)
 	write = func(trace, parent, indent string) {
-		below := children[trace+parent]
-		slices.SortFunc(below, func(a, b line) int { return a.StartTime.Compare(b.StartTime) })
+		below := byParent[trace+parent]
+		slices.SortFunc(below, func(a, b children.Span) int { return a.Start.Compare(b.Start) })
 		for _, s := range below {
-			out[trace] += indent + s.process + ": " + s.Name + "\n"
-			write(trace, s.SpanContext.SpanID, indent+"  ")
+			out[trace] += indent + processOf(s.Resource) + ": " + s.Name + "\n"
+			write(trace, s.ID, indent+"  ")
 		}
 	}
 	for trace := range out {
-		write(trace, "0000000000000000", "")
+		write(trace, "", "")
 	}
 	return out
 }
@@ -117,7 +99,7 @@ const wholeTree = `supervisor: HTTP POST
 
 // checkRollouts sees to it that there is one trace for each of n rollouts, with
 // this tree, that every id is on one trace only, and returns the other trees.
-func checkRollouts(t *testing.T, spans []line, n int, tree string) (others []string) {
+func checkRollouts(t *testing.T, spans []children.Span, n int, tree string) (others []string) {
 	t.Helper()
 	rollouts := 0
 	for _, got := range trees(t, spans) {
@@ -133,7 +115,7 @@ func checkRollouts(t *testing.T, spans []line, n int, tree string) (others []str
 	assert.Equal(t, n, rollouts)
 	traceOf, idOf := make(map[string]string), make(map[string]string)
 	for _, s := range spans {
-		id, trace := s.Attributes.text("nemo.gym.rollout.id"), s.SpanContext.TraceID
+		id, trace := s.Attributes.Text("nemo.gym.rollout.id"), s.Trace
 		if id == "" {
 			continue
 		}
@@ -163,11 +145,11 @@ func accounts(t *testing.T, stdout string) map[string][]int {
 }
 
 // nothingLost checks the table of spans against the files.
-func nothingLost(t *testing.T, stdout string, spans []line) {
+func nothingLost(t *testing.T, stdout string, spans []children.Span) {
 	t.Helper()
 	written := make(map[string]int)
 	for _, s := range spans {
-		written[s.process]++
+		written[processOf(s.Resource)]++
 	}
 	got := accounts(t, stdout)
 	assert.Len(t, got, len(fleetNames))
@@ -206,11 +188,9 @@ func TestTheDefaultGroupsAreEnough(t *testing.T) {
 
 	runs := make(map[string]bool)
 	for _, s := range spans {
-		var resource attributes
-		require.NoError(t, json.Unmarshal(s.Resource, &resource))
-		runs[resource.text("nemo.run.id")] = true
-		for _, kv := range s.Attributes {
-			text, _ := kv.Value.Value.(string)
+		runs[s.Resource.Text("nemo.run.id")] = true
+		for key := range s.Attributes {
+			text := s.Attributes.Text(key)
 			assert.NotContains(t, text, "from the numbers", "no prompt is recorded")
 			assert.NotContains(t, text, answerMark)
 		}

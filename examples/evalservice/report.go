@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/examples/internal/children"
 	"github.com/nemo-lens/lens/gym"
 )
 
@@ -18,72 +19,69 @@ import (
 func (s *supervisor) report(results []result, took time.Duration) error {
 	names := []string{gym.ServerTypeSupervisor}
 	kinds := map[string]string{gym.ServerTypeSupervisor: gym.ServerTypeSupervisor}
+	stats := map[string]*lens.Stats{gym.ServerTypeSupervisor: new(s.handle.Stats())}
 	for _, p := range s.fleet.servers {
 		names = append(names, p.name)
-		kinds[p.name] = p.kind
+		kinds[p.name], stats[p.name] = p.kind, p.stats
 	}
-	var all exported
+	var all children.Exported
 	var out bytes.Buffer
-	if s.files == nil {
-		fmt.Fprintf(&out, "\n%s\n", s.noTraces())
-	} else {
-		var err error
-		if all, err = s.files.read(names); err != nil {
-			return err
+	switch {
+	case s.files != nil:
+		for _, name := range names {
+			if err := all.ReadFile(s.files.of(name)); err != nil {
+				return err
+			}
 		}
-		if err := s.traces(&out, all.spans, kinds, results); err != nil {
-			return err
-		}
+		s.traces(&out, all.Spans, kinds, results)
+	case s.handle.IsExporting():
+		fmt.Fprintf(&out, "\nrun %s: spans and metrics went to %s\n", s.runID, s.handle.Endpoint())
+	default:
+		fmt.Fprint(&out, "\nno traces: telemetry is off\n")
 	}
 	failed := accuracy(&out, results, len(s.tasks), took)
 	if s.handle.IsExporting() {
-		writeStats(&out, names, s.stats())
+		writeStats(&out, names, stats)
 	}
 	if s.files != nil {
-		writeMetrics(&out, names, all.metrics)
+		writeMetrics(&out, names, all.Metrics)
 	}
 	_, err := s.stdout.Write(out.Bytes())
 	return errors.Join(err, failed)
 }
 
-func (s *supervisor) noTraces() string {
-	if !s.handle.IsExporting() {
-		return "no traces: telemetry is off"
-	}
-	return "run " + s.runID + ": spans and metrics went to " + s.handle.Endpoint()
-}
-
 // traces prints the start-up and the slowest rollout.
-func (s *supervisor) traces(out io.Writer, spans []span, kinds map[string]string, results []result) error {
+func (s *supervisor) traces(out io.Writer, spans []children.Span, kinds map[string]string, results []result) {
 	for _, trace := range byTrace(spans) {
-		if slices.ContainsFunc(trace, func(s span) bool { return s.name == "gym.startup" }) {
-			fmt.Fprintf(out, "\nthe start-up, trace %s:\n\n", trace[0].trace)
-			if err := writeTree(out, trace); err != nil {
-				return err
-			}
+		if slices.ContainsFunc(trace, func(s children.Span) bool { return s.Name == "gym.startup" }) {
+			fmt.Fprintf(out, "\nthe start-up, trace %s:\n\n", trace[0].Trace)
+			writeTree(out, trace)
 		}
 	}
 	for _, g := range gym.CrossProcessSpine.Groups() {
 		if !s.groups.Has(g) {
 			fmt.Fprintf(out, "\nno trace of a rollout across the processes: it takes the groups %s\n", gym.CrossProcessSpine)
-			return nil
+			return
 		}
+	}
+	rollouts := rolloutTraces(spans)
+	if len(rollouts) == 0 {
+		fmt.Fprintln(out, "\nno traces: no spans were written")
+		return
 	}
 	slowest := slices.MaxFunc(results, func(a, b result) int { return int(a.took - b.took) })
-	want := shape(s.groups, kinds)
-	traces, complete := rolloutTraces(spans, want)
-	if len(traces) == 0 {
-		fmt.Fprintln(out, "\nno traces: no spans were written")
-		return nil
+	if trace := rollouts[slowest.id]; len(trace) > 0 {
+		fmt.Fprintf(out, "\nthe slowest rollout, %s, trace %s:\n\n", slowest.id, trace[0].Trace)
+		writeTree(out, trace)
 	}
-	if trace := traces[slowest.id]; len(trace) > 0 {
-		fmt.Fprintf(out, "\nthe slowest rollout, %s, trace %s:\n\n", slowest.id, trace[0].trace)
-		if err := writeTree(out, trace); err != nil {
-			return err
+	want, total := expected(s.groups, kinds)
+	complete := 0
+	for _, trace := range rollouts {
+		if isComplete(trace, want) {
+			complete++
 		}
 	}
-	fmt.Fprintf(out, "\ntraces: %d of %d rollouts are one complete trace of %d spans in %d processes\n", complete, len(results), len(want), len(kinds))
-	return nil
+	fmt.Fprintf(out, "\ntraces: %d of %d rollouts are one complete trace of %d spans in %d processes\n", complete, len(results), total, len(kinds))
 }
 
 // accuracy prints the share of rollouts that were right. The error is not nil
@@ -114,16 +112,15 @@ func accuracy(out io.Writer, results []result, tasks int, took time.Duration) er
 
 // writeStats prints what became of the spans. In a run that lost nothing each
 // row has the same number under started, ended and exported.
-func writeStats(out io.Writer, names []string, stats map[string]lens.Stats) {
+func writeStats(out io.Writer, names []string, stats map[string]*lens.Stats) {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(tw, "\nspans of\tstarted\tended\texported\tdropped\tfailed\topen\t\n")
 	for _, name := range names {
-		st, ok := stats[name]
-		if !ok {
+		if st := stats[name]; st != nil {
+			fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, st.Started, st.Ended, st.Exported, st.Dropped, st.Failed, st.Open)
+		} else {
 			fmt.Fprintf(tw, "%s\tnot known\t\t\t\t\t\t\n", name)
-			continue
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, st.Started, st.Ended, st.Exported, st.Dropped, st.Failed, st.Open)
 	}
 	_ = tw.Flush()
 }

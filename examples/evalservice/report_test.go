@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,83 +12,65 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/examples/internal/children"
 	"github.com/nemo-lens/lens/gym"
 )
 
-var testKinds = map[string]string{"supervisor": gym.ServerTypeSupervisor, "a": gym.ServerTypeAgent, "m": gym.ServerTypeModel, "r": gym.ServerTypeResources}
-
-// rolloutTrace is a whole trace of a rollout while these groups are on.
-func rolloutTrace(trace, rollout string, groups lens.GroupSet) (spans []span) {
-	names := make(map[string]string)
-	for name, kind := range testKinds {
-		names[kind] = name
-	}
-	id := func(i int) string { return trace + string(rune('a'+i)) }
-	began := time.Unix(1000, 0)
-	for i, l := range rolloutLinks {
-		if !groups.Has(l.group) {
-			continue
-		}
-		s := span{name: l.name, trace: trace, id: id(i), process: names[l.kind], rollout: rollout,
-			start: began.Add(time.Duration(i) * time.Millisecond), end: began.Add(time.Second)}
-		for at := l.below; at >= 0; at = rolloutLinks[at].below {
-			if groups.Has(rolloutLinks[at].group) {
-				s.parent = id(at)
-				break
-			}
-		}
-		spans = append(spans, s)
-	}
-	return spans
+// madeBy is the resource of a process.
+func madeBy(process string) children.Attributes {
+	return children.Attributes{"nemo.gym.server.name": process}
 }
 
-// The count of complete traces notices everything that can be wrong with one.
+// The count of complete traces notices what can be wrong with one. That spans are
+// inside the right ones is checked on real runs: checkRollouts.
 func TestCompleteTraces(t *testing.T) {
 	t.Parallel()
-	for _, spec := range []string{"default", "per_rollout", "default,verify", "all"} {
+	kinds := map[string]string{"supervisor": gym.ServerTypeSupervisor, "a": gym.ServerTypeAgent, "m": gym.ServerTypeModel, "r": gym.ServerTypeResources}
+	for spec, n := range map[string]int{"default": 9, "per_rollout": 12, "default,verify": 10, "all": 12} {
 		groups, err := gym.ResolveSpanGroups(spec)
 		require.NoError(t, err)
-		want := shape(groups, testKinds)
-		good := rolloutTrace("t1", "0-0", groups)
-		traces, complete := rolloutTraces(append(rolloutTrace("t2", "1-0", groups), good...), want)
-		assert.Len(t, traces, 2)
-		assert.Equal(t, 2, complete, spec)
-
-		for name, spoil := range map[string]func([]span) []span{
-			"a span is missing":            func(s []span) []span { return s[:len(s)-1] },
-			"the root is missing":          func(s []span) []span { return s[1:] },
-			"a span is there twice":        func(s []span) []span { return append(s, s[2]) },
-			"a span is of another process": func(s []span) []span { s[4].process = "m"; return s },
-			"a span has another parent":    func(s []span) []span { s[len(s)-1].parent = s[0].id; return s },
-			"the trace is split": func(s []span) []span {
-				s[len(s)-1].trace = "t9"
-				return s
-			},
+		want, total := expected(groups, kinds)
+		assert.Equal(t, n, total, spec)
+		var good []children.Span
+		for name, count := range want {
+			process, name, _ := strings.Cut(name, " ")
+			for range count {
+				s := children.Span{Name: name, Trace: "t", ID: fmt.Sprint(len(good)), Resource: madeBy(process), Attributes: children.Attributes{"nemo.gym.rollout.id": "0-0"}}
+				if len(good) > 0 {
+					s.Parent = "0"
+				}
+				good = append(good, s)
+			}
+		}
+		assert.True(t, isComplete(rolloutTraces(good)["0-0"], want), spec)
+		for fault, spoil := range map[string]func([]children.Span) []children.Span{
+			"a span is missing":            func(s []children.Span) []children.Span { return s[:len(s)-1] },
+			"the root is missing":          func(s []children.Span) []children.Span { return s[1:] },
+			"a span is there twice":        func(s []children.Span) []children.Span { return append(s, s[2]) },
+			"a span is of another process": func(s []children.Span) []children.Span { s[4].Resource = madeBy("x"); return s },
+			"a parent is missing":          func(s []children.Span) []children.Span { s[4].Parent = "x"; return s },
+			"the trace is split":           func(s []children.Span) []children.Span { s[4].Trace, s[4].Parent = "u", ""; return s },
 		} {
-			spans := spoil(append([]span(nil), good...))
-			_, complete := rolloutTraces(spans, want)
-			assert.Zero(t, complete, "%s: %s", spec, name)
+			spans := spoil(slices.Clone(good))
+			assert.False(t, isComplete(rolloutTraces(spans)["0-0"], want), "%s: %s", spec, fault)
 		}
 	}
-	assert.Len(t, shape(gym.SpanGroups.Presets()["default"], testKinds), 9)
-	assert.Len(t, shape(gym.SpanGroups.Groups(), testKinds), 12)
 }
 
 func TestWriteTree(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
-	one := func(name, id, parent, process string, start, took time.Duration) span {
-		return span{name: name, trace: "t", id: id, parent: parent, process: process, start: at.Add(start), end: at.Add(start + took)}
+	one := func(name, id, parent, process string, start, took time.Duration) children.Span {
+		return children.Span{Name: name, Trace: "t", ID: id, Parent: parent, Resource: madeBy(process), Start: at.Add(start), End: at.Add(start + took)}
 	}
 	var out bytes.Buffer
-	require.NoError(t, writeTree(&out, []span{
+	writeTree(&out, []children.Span{
 		one("late", "c", "a", "two", 30, 1234567*time.Nanosecond),
 		one("root", "a", "", "one", 0, 2*time.Second),
 		one("leaf", "d", "b", "two", 20, 900),
 		one("early", "b", "a", "one", 10, 12345*time.Microsecond),
 		one("lost", "e", "x", "three", 40, 0),
-	}))
+	})
 	assert.Equal(t, strings.Join([]string{
 		"  root                           2s  one",
 		"  ├─ early                  12.35ms  one",
@@ -118,13 +102,13 @@ const metricLines = `{"Resource":[{"Key":"nemo.gym.server.name","Value":{"Type":
 
 func TestMetricTable(t *testing.T) {
 	t.Parallel()
-	var all exported
+	var all children.Exported
 	first := strings.ReplaceAll(metricLines, "\n", "")
 	second := strings.ReplaceAll(strings.ReplaceAll(first, `"Value":3}`, `"Value":0.5}`), `"Value":7}`, `"Value":9}`)
-	require.NoError(t, all.read(strings.NewReader(first+"\n"+second+"\n")))
-	assert.Empty(t, all.spans)
+	require.NoError(t, all.Read(strings.NewReader(first+"\n"+second+"\n")))
+	assert.Empty(t, all.Spans)
 	var out bytes.Buffer
-	writeMetrics(&out, []string{"a", "b"}, all.metrics)
+	writeMetrics(&out, []string{"a", "b"}, all.Metrics)
 	var rows [][]string
 	for one := range strings.Lines(out.String()) {
 		rows = append(rows, strings.Fields(one))
@@ -142,29 +126,17 @@ func TestMetricTable(t *testing.T) {
 	assert.Equal(t, "\nno metrics\n", out.String())
 }
 
-func TestReadNamesTheBadLine(t *testing.T) {
-	t.Parallel()
-	const good = `{"Name":"n","SpanContext":{"TraceID":"1","SpanID":"2"},"Parent":{"TraceID":"00","SpanID":"00"},"Resource":[{"Key":"nemo.gym.server.name","Value":{"Value":"a"}}]}`
-	var all exported
-	require.NoError(t, all.read(strings.NewReader(good+"\n\n"+good)))
-	assert.Len(t, all.spans, 2)
-	assert.Equal(t, span{name: "n", trace: "1", id: "2", process: "a"}, all.spans[0])
-	for text, want := range map[string]string{
-		good + "\n{": "line 2: no line of the console exporter",
-		`{}`:         "line 1: no line of a server",
-		strings.Replace(good, `"SpanID":"2"`, `"SpanID":""`, 1): "trace or span id is missing",
-	} {
-		assert.ErrorContains(t, new(exported).read(strings.NewReader(text)), want)
-	}
-}
-
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	c, err := loadConfig(runJSON)
 	require.NoError(t, err)
 	assert.True(t, c.telemetry.Enabled)
 	assert.Len(t, c.servers, 3)
-	assert.Equal(t, []string{"countdown_agent"}, c.ofType(gym.ServerTypeAgent))
+	name, err := c.ofType(gym.ServerTypeAgent)
+	require.NoError(t, err)
+	assert.Equal(t, "countdown_agent", name)
+	_, err = runConfig{}.ofType(gym.ServerTypeAgent)
+	assert.ErrorContains(t, err, "want a server of type responses_api_agents")
 	for text, want := range map[string]string{
 		`{`:                              "run.json",
 		`{"telemetry":{"enabled":7}}`:    "enabled",

@@ -71,7 +71,9 @@ func (s *server) serve(ctx context.Context, o serverOptions, line *gym.ServerTim
 		return err
 	}
 	defer s.client.CloseIdleConnections()
-	s.limit = gym.NewSemaphore(s.Concurrency, siteOf(o.name, s.Type))
+	// NeMo Gym names the limit of a model or resources server in the same way.
+	site := map[string]string{gym.ServerTypeModel: "model.", gym.ServerTypeResources: "resources."}[s.Type]
+	s.limit = gym.NewSemaphore(s.Concurrency, site+o.name)
 	routes, err := s.routes(o)
 	if err != nil {
 		return err
@@ -118,17 +120,6 @@ func (s *server) serve(ctx context.Context, o serverOptions, line *gym.ServerTim
 }
 
 func (s *server) peer(name, url string) peer { return peer{name: name, url: url, http: s.client} }
-
-// siteOf names the limit of a server in the metrics, as NeMo Gym does.
-func siteOf(name, kind string) string {
-	switch kind {
-	case gym.ServerTypeModel:
-		return "model." + name
-	case gym.ServerTypeResources:
-		return "resources." + name
-	}
-	return "agent." + name
-}
 
 // quiet makes a log, also the process's own, that leaves out what lens says about
 // itself when nothing is wrong.

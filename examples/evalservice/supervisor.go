@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/examples/internal/children"
 	"github.com/nemo-lens/lens/gym"
 )
 
@@ -23,14 +24,14 @@ const fileEnv = "NEMO_GYM_OTEL_EXPORTER_FILE"
 // supervisor is the first process, which drives the run.
 type supervisor struct {
 	options
-	config runConfig
-	tasks  []task
-	stdout io.Writer
-	fleet  *fleet
-	files  *files // nil when the spans go elsewhere, or nowhere
-	handle *lens.TelemetryHandle
-	groups lens.GroupSet // that were on
-	runID  string
+	config         runConfig
+	tasks          []task
+	stdout, stderr io.Writer
+	fleet          *fleet
+	files          *files // nil when the spans go elsewhere, or nowhere
+	handle         *lens.TelemetryHandle
+	groups         lens.GroupSet // that were on
+	runID          string
 }
 
 func runSupervisor(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
@@ -39,7 +40,7 @@ func runSupervisor(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	s := &supervisor{options: o, stdout: stdout}
+	s := &supervisor{options: o, stdout: stdout, stderr: stderr}
 	if s.config, err = loadConfig(runJSON); err != nil {
 		return err
 	}
@@ -50,16 +51,15 @@ func runSupervisor(ctx context.Context, args []string, stdout, stderr io.Writer)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.fleet = &fleet{stderr: &lines{w: stderr}, died: func(err error) { cancel(err) }}
-	if err := s.startTelemetry(stderr); err != nil {
+	s.fleet = &fleet{stderr: children.NewLines(stderr), died: cancel}
+	if err := s.startTelemetry(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.files.remove()) }()
 	line.Mark(gym.StageInitTelemetry)
 	line.BeginTrace()
 
-	results, began, runErr := s.evaluate(ctx, line)
-	took := time.Since(began)
+	results, took, runErr := s.evaluate(ctx, line)
 	// The supervisor's telemetry ends before it stops the servers, also when the
 	// start-up has failed: what is open then is cut off and marked.
 	gym.ShutdownTelemetry(graceful)
@@ -70,7 +70,7 @@ func runSupervisor(ctx context.Context, args []string, stdout, stderr io.Writer)
 }
 
 // startTelemetry is what happens before any server is started.
-func (s *supervisor) startTelemetry(stderr io.Writer) error {
+func (s *supervisor) startTelemetry() error {
 	if s.options.groups != "" {
 		if err := os.Setenv("NEMO_GYM_OTEL_SPAN_GROUPS", s.options.groups); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (s *supervisor) startTelemetry(stderr io.Writer) error {
 		}
 	}
 	s.handle = gym.InitTelemetry(gym.WithServerName(gym.ServerTypeSupervisor), gym.WithServerType(gym.ServerTypeSupervisor),
-		gym.WithLensOptions(lens.WithLogger(quiet(stderr))))
+		gym.WithLensOptions(lens.WithLogger(quiet(s.stderr))))
 	s.groups = lens.EnabledSpanGroups()
 	if !s.handle.IsExporting() { // a build without telemetry, or a variable that cannot be read
 		err, s.files = s.files.remove(), nil
@@ -97,14 +97,13 @@ func (s *supervisor) startTelemetry(stderr io.Writer) error {
 }
 
 // evaluate starts the servers and runs the rollouts.
-func (s *supervisor) evaluate(ctx context.Context, line *gym.SupervisorTimeline) (results []result, began time.Time, err error) {
-	began = time.Now()
-	if observer, err := gym.StartObserver(); err == nil {
+func (s *supervisor) evaluate(ctx context.Context, line *gym.SupervisorTimeline) (results []result, took time.Duration, err error) {
+	if observer, err := gym.StartObserver(); err == nil { // there is none without metrics
 		defer observer.Stop()
 	}
-	agents, err := s.startServers(ctx, line)
+	agent, err := s.startServers(ctx, line)
 	if err != nil {
-		return nil, began, err
+		return nil, 0, err
 	}
 	line.Finish()
 	gym.RecordActiveServers(len(s.fleet.servers))
@@ -113,47 +112,47 @@ func (s *supervisor) evaluate(ctx context.Context, line *gym.SupervisorTimeline)
 
 	client, err := newClient(s.concurrency)
 	if err != nil {
-		return nil, began, err
+		return nil, 0, err
 	}
 	defer client.CloseIdleConnections()
-	began = time.Now()
-	results, err = drive(ctx, s.options, s.tasks, peer{name: agents[0].name, url: agents[0].url, http: client})
+	began := time.Now()
+	results, err = drive(ctx, s.options, s.tasks, peer{name: agent.name, url: agent.url, http: client})
+	took = time.Since(began)
 	// What the gauges show now is of more interest than what they show after the end.
 	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceful)
 	defer cancel()
 	if err := s.handle.ForceFlush(flush); err != nil {
-		_, _ = fmt.Fprintln(s.fleet.stderr.w, "evalservice:", err)
+		fmt.Fprintln(s.stderr, "evalservice:", err)
 	}
-	return results, began, err
+	return results, took, err
 }
 
-// startServers starts the models and the resources servers, then the agents,
-// which are told where the former are, and returns the agents.
-func (s *supervisor) startServers(ctx context.Context, line *gym.SupervisorTimeline) (agents []*process, err error) {
+// startServers starts the model and the resources server, then the agent, which
+// is told where they are.
+func (s *supervisor) startServers(ctx context.Context, line *gym.SupervisorTimeline) (agent *process, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the servers were not healthy after %v", startTimeout))
 	defer cancel()
-	peers := make(map[string]string)
-	for _, kind := range []string{gym.ServerTypeModel, gym.ServerTypeResources} {
-		for _, name := range s.config.ofType(kind) {
-			if _, err := s.start(name, kind, line, nil); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, p := range s.fleet.servers {
-		if peers[p.name], err = p.address(ctx); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range s.config.ofType(gym.ServerTypeAgent) {
-		p, err := s.start(name, gym.ServerTypeAgent, line, peers)
+	var peers []string
+	for _, kind := range []string{gym.ServerTypeModel, gym.ServerTypeResources, gym.ServerTypeAgent} {
+		name, err := s.config.ofType(kind)
 		if err != nil {
 			return nil, err
 		}
-		agents = append(agents, p)
-	}
-	if len(agents) == 0 {
-		return nil, errors.New("run.json: want a server of type " + gym.ServerTypeAgent)
+		env := append(os.Environ(), line.ServerEnv(name, kind)...)
+		if s.files != nil {
+			env = append(env, fileEnv+"="+s.files.of(name))
+		}
+		if kind == gym.ServerTypeAgent {
+			for _, p := range s.fleet.servers {
+				if err := await(ctx, p, p.listens); err != nil {
+					return nil, err
+				}
+				peers = append(peers, "-peer="+p.name+"="+p.url)
+			}
+		}
+		if agent, err = s.fleet.start(name, kind, env, peers); err != nil {
+			return nil, err
+		}
 	}
 	line.Mark(gym.StageSpawnServers)
 	probe := &http.Client{Transport: &http.Transport{}, Timeout: time.Second}
@@ -163,18 +162,10 @@ func (s *supervisor) startServers(ctx context.Context, line *gym.SupervisorTimel
 			return nil, err
 		}
 		line.ServerReady(p.name)
-		_, _ = fmt.Fprintf(s.stdout, "%-16s pid %-7d %s\n", p.name, p.cmd.Process.Pid, p.url)
+		fmt.Fprintf(s.stdout, "%-16s pid %-7d %s\n", p.name, p.cmd.Process.Pid, p.url)
 	}
 	line.Mark(gym.StageWaitForServers)
-	return agents, nil
-}
-
-func (s *supervisor) start(name, kind string, line *gym.SupervisorTimeline, peers map[string]string) (*process, error) {
-	env := append(os.Environ(), line.ServerEnv(name, kind)...)
-	if s.files != nil {
-		env = append(env, fileEnv+"="+s.files.of(name))
-	}
-	return s.fleet.start(name, kind, env, peers)
+	return agent, nil
 }
 
 // profileMemory samples the host and the servers until it is stopped.
@@ -185,7 +176,7 @@ func (s *supervisor) profileMemory() *gym.Running {
 	}
 	profiler, err := gym.StartMemoryProfiler(targets...)
 	if err != nil && s.handle.IsExporting() { // otherwise nobody expects a profile
-		_, _ = fmt.Fprintln(s.stdout, err)
+		fmt.Fprintln(s.stdout, err)
 	}
 	return profiler
 }
@@ -199,10 +190,7 @@ type files struct {
 func newFiles(keep string) (*files, error) {
 	if keep == "" {
 		dir, err := os.MkdirTemp("", "lens-evalservice-")
-		if err != nil {
-			return nil, fmt.Errorf("folder for the spans: %w", err)
-		}
-		return &files{dir: dir}, nil
+		return &files{dir: dir}, err
 	}
 	if err := os.MkdirAll(keep, 0o700); err != nil {
 		return nil, fmt.Errorf("-keep: %w", err)
@@ -221,15 +209,4 @@ func (f *files) remove() error {
 		return nil
 	}
 	return os.RemoveAll(f.dir)
-}
-
-// stats are what became of the spans of each process that said so.
-func (s *supervisor) stats() map[string]lens.Stats {
-	all := map[string]lens.Stats{gym.ServerTypeSupervisor: s.handle.Stats()}
-	for _, p := range s.fleet.servers {
-		if p.stats != nil {
-			all[p.name] = *p.stats
-		}
-	}
-	return all
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"regexp"
 	"strings"
 )
 
@@ -47,39 +47,18 @@ func loadTasks(text []byte) ([]task, error) {
 
 // prompt is the task as the model reads it.
 func (t task) prompt() string {
-	numbers := make([]string, len(t.Numbers))
-	for i, n := range t.Numbers {
-		numbers[i] = strconv.Itoa(n)
-	}
-	return fmt.Sprintf("Make %d from the numbers %s. Use each at most once, with + - * / and parentheses.",
-		t.Target, strings.Join(numbers, ", "))
+	numbers := strings.ReplaceAll(strings.Trim(fmt.Sprint(t.Numbers), "[]"), " ", ", ")
+	return fmt.Sprintf("Make %d from the numbers %s. Use each at most once, with + - * / and parentheses.", t.Target, numbers)
 }
 
-// parsePrompt is how the model understands it.
+var promptForm = regexp.MustCompile(`^Make (\d+) from the numbers (\d+(?:, \d+){0,7})\.`)
+
+// parsePrompt is how the model understands it, which takes up to eight numbers.
 func parsePrompt(text string) (t task, err error) {
-	var numbers string
-	target, rest, ok := strings.Cut(strings.TrimPrefix(text, "Make "), " from the numbers ")
-	if ok {
-		numbers, _, ok = strings.Cut(rest, ". ")
-	}
-	if !ok {
+	m := promptForm.FindStringSubmatch(text)
+	if m == nil {
 		return t, errors.New("the prompt asks for nothing that this model can do")
 	}
-	if t.Target, err = strconv.Atoi(target); err != nil {
-		return t, fmt.Errorf("the target: %w", err)
-	}
-	for field := range strings.SplitSeq(numbers, ", ") {
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			return t, fmt.Errorf("the numbers: %w", err)
-		}
-		t.Numbers = append(t.Numbers, n)
-	}
-	if len(t.Numbers) > maxNumbers {
-		return t, fmt.Errorf("%d numbers: this model can take %d", len(t.Numbers), maxNumbers)
-	}
-	return t, nil
+	err = json.Unmarshal([]byte(fmt.Sprintf(`{"target": %s, "numbers": [%s]}`, m[1], m[2])), &t)
+	return t, err
 }
-
-// maxNumbers bounds what one request can make the solver do.
-const maxNumbers = 8

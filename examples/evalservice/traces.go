@@ -4,158 +4,135 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/examples/internal/children"
 	"github.com/nemo-lens/lens/gym"
+	"github.com/nemo-lens/lens/semconv"
 )
 
+// processOf is the name of the server that has made what has this resource.
+func processOf(resource children.Attributes) string {
+	return resource.Text(string(semconv.NeMoGymServerNameKey))
+}
+
 // byTrace returns the spans of each trace.
-func byTrace(spans []span) map[string][]span {
-	traces := make(map[string][]span)
+func byTrace(spans []children.Span) map[string][]children.Span {
+	traces := make(map[string][]children.Span)
 	for _, s := range spans {
-		traces[s.trace] = append(traces[s.trace], s)
+		traces[s.Trace] = append(traces[s.Trace], s)
 	}
 	return traces
 }
 
-// link is a span of a rollout: who makes it, below which one, and under which
+// spanKind is a span of a rollout: which kind of server makes it, and under which
 // group.
-type link struct {
-	kind, name string
-	group      lens.SpanGroup
-	below      int // index of the link it is inside when all groups are on
+type spanKind struct {
+	server, name string
+	group        lens.SpanGroup
 }
 
-// rolloutLinks is a whole rollout, from the supervisor to the servers.
-var rolloutLinks = []link{
-	{gym.ServerTypeSupervisor, "HTTP POST", gym.HTTPClient, -1},
-	{gym.ServerTypeAgent, "POST /run", gym.Server, 0},
-	{gym.ServerTypeAgent, gym.SpanRollout, gym.Rollout, 1},
-	{gym.ServerTypeAgent, "HTTP POST", gym.HTTPClient, 2},
-	{gym.ServerTypeAgent, "POST /v1/responses", gym.Server, 3},
-	{gym.ServerTypeAgent, gym.SpanAgentResponses, gym.Agent, 4},
-	{gym.ServerTypeAgent, "HTTP POST", gym.HTTPClient, 5},
-	{gym.ServerTypeModel, "POST /v1/responses", gym.Server, 6},
-	{gym.ServerTypeModel, gym.SpanModelResponses, gym.ModelCall, 7},
-	{gym.ServerTypeAgent, "HTTP POST", gym.HTTPClient, 2},
-	{gym.ServerTypeResources, "POST /verify", gym.Server, 9},
-	{gym.ServerTypeResources, gym.SpanVerify, gym.Verify, 10},
+// rolloutSpans are those of a whole rollout, and how many of each kind there are.
+var rolloutSpans = map[spanKind]int{
+	{gym.ServerTypeSupervisor, "HTTP POST", gym.HTTPClient}:      1,
+	{gym.ServerTypeAgent, "POST /run", gym.Server}:               1,
+	{gym.ServerTypeAgent, gym.SpanRollout, gym.Rollout}:          1,
+	{gym.ServerTypeAgent, "HTTP POST", gym.HTTPClient}:           3, // to itself, the model, the resources server
+	{gym.ServerTypeAgent, "POST /v1/responses", gym.Server}:      1,
+	{gym.ServerTypeAgent, gym.SpanAgentResponses, gym.Agent}:     1,
+	{gym.ServerTypeModel, "POST /v1/responses", gym.Server}:      1,
+	{gym.ServerTypeModel, gym.SpanModelResponses, gym.ModelCall}: 1,
+	{gym.ServerTypeResources, "POST /verify", gym.Server}:        1,
+	{gym.ServerTypeResources, gym.SpanVerify, gym.Verify}:        1,
 }
 
-// shape is what a complete trace of a rollout looks like while these groups are
-// on: a line for each span, which names its parent. A group that is off leaves
-// its spans out, and what was inside is inside the next one further out.
-func shape(groups lens.GroupSet, kinds map[string]string) []string {
-	names := make(map[string]string)
-	for name, kind := range kinds {
-		names[kind] = name
-	}
-	var lines []string
-	for _, l := range rolloutLinks {
-		if !groups.Has(l.group) {
-			continue
-		}
-		parent := ""
-		for at := l.below; at >= 0; at = rolloutLinks[at].below {
-			if p := rolloutLinks[at]; groups.Has(p.group) {
-				parent = names[p.kind] + " " + p.name
-				break
+// expected are the spans of a rollout while these groups are on, by process and
+// name; kinds has the kind of each process.
+func expected(groups lens.GroupSet, kinds map[string]string) (counts map[string]int, total int) {
+	counts = make(map[string]int)
+	for process, kind := range kinds {
+		for s, n := range rolloutSpans {
+			if s.server == kind && groups.Has(s.group) {
+				counts[process+" "+s.name] = n
+				total += n
 			}
 		}
-		lines = append(lines, names[l.kind]+" "+l.name+" < "+parent)
 	}
-	slices.Sort(lines)
-	return lines
+	return counts, total
 }
 
-// shapeOf is the shape that a trace has.
-func shapeOf(trace []span) []string {
-	byID := make(map[string]span)
-	for _, s := range trace {
-		byID[s.id] = s
-	}
-	var lines []string
-	for _, s := range trace {
-		parent := ""
-		if s.parent != "" {
-			parent = "(missing)"
-			if p, ok := byID[s.parent]; ok {
-				parent = p.process + " " + p.name
-			}
-		}
-		lines = append(lines, s.process+" "+s.name+" < "+parent)
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// rolloutTraces finds the trace of each rollout by the id on its spans, and
-// counts those that are complete: one trace for the rollout, with this shape.
-func rolloutTraces(spans []span, want []string) (traces map[string][]span, complete int) {
-	of := make(map[string]map[string]bool) // rollout to traces
-	all := byTrace(spans)
+// isComplete reports whether the spans are one tree with what is expected.
+func isComplete(spans []children.Span, want map[string]int) bool {
+	ids, got, roots := make(map[string]bool), make(map[string]int), 0
 	for _, s := range spans {
-		if s.rollout == "" {
-			continue
-		}
-		if of[s.rollout] == nil {
-			of[s.rollout] = make(map[string]bool)
-		}
-		of[s.rollout][s.trace] = true
+		ids[s.ID] = true
+		got[processOf(s.Resource)+" "+s.Name]++
 	}
-	traces = make(map[string][]span)
-	for id, ids := range of {
-		for trace := range ids {
-			traces[id] = append(traces[id], all[trace]...)
-		}
-		if len(ids) == 1 && slices.Equal(shapeOf(traces[id]), want) {
-			complete++
+	for _, s := range spans {
+		if s.Parent == "" {
+			roots++
+		} else if !ids[s.Parent] {
+			return false
 		}
 	}
-	return traces, complete
+	return roots == 1 && maps.Equal(got, want)
+}
+
+// rolloutTraces returns the spans of all traces that have spans of a rollout, by
+// its id.
+func rolloutTraces(spans []children.Span) map[string][]children.Span {
+	all, rollouts := byTrace(spans), make(map[string][]children.Span)
+	for _, trace := range all {
+		ids := make(map[string]bool)
+		for _, s := range trace {
+			ids[s.Attributes.Text(string(semconv.NeMoGymRolloutIDKey))] = true
+		}
+		delete(ids, "")
+		for id := range ids {
+			rollouts[id] = append(rollouts[id], trace...)
+		}
+	}
+	return rollouts
 }
 
 // writeTree writes traces as trees, one span a line with its process and its
 // duration, siblings in the order of their starts.
-func writeTree(w io.Writer, spans []span) error {
-	spans = slices.Clone(spans)
-	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Or(a.start.Compare(b.start), cmp.Compare(a.name, b.name)) })
+func writeTree(w io.Writer, spans []children.Span) {
+	spans = slices.SortedStableFunc(slices.Values(spans), func(a, b children.Span) int {
+		return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Name, b.Name))
+	})
 	present := make(map[string]bool)
 	for _, s := range spans {
-		present[s.id] = true
+		present[s.ID] = true
 	}
-	children := make(map[string][]span)
+	below := make(map[string][]children.Span)
 	for _, s := range spans {
-		parent := s.parent
-		if !present[parent] {
-			parent = ""
+		if s.Parent != "" && !present[s.Parent] {
+			s.Parent, s.Name = "", s.Name+" (parent missing)"
 		}
-		children[parent] = append(children[parent], s)
+		below[s.Parent] = append(below[s.Parent], s)
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	var add func(of, indent string)
 	add = func(of, indent string) {
-		for i, s := range children[of] {
-			branch, below := "├─ ", "│  "
-			if i == len(children[of])-1 {
-				branch, below = "└─ ", "   "
+		for i, s := range below[of] {
+			branch, further := "├─ ", "│  "
+			if i == len(below[of])-1 {
+				branch, further = "└─ ", "   "
 			}
 			if of == "" {
-				branch, below = "", ""
+				branch, further = "", ""
 			}
-			note := ""
-			if s.parent != "" && !present[s.parent] {
-				note = " (parent missing)"
-			}
-			_, _ = fmt.Fprintf(tw, "  %s\t%10s  %s\n", indent+branch+s.name+note, round(s.duration()), s.process)
-			add(s.id, indent+below)
+			fmt.Fprintf(tw, "  %s\t%10s  %s\n", indent+branch+s.Name, round(s.Duration()), processOf(s.Resource))
+			add(s.ID, indent+further)
 		}
 	}
 	add("", "")
-	return tw.Flush()
+	_ = tw.Flush()
 }
 
 // round keeps three figures or so.

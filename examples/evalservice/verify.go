@@ -3,10 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math/big"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
 	"strconv"
-	"strings"
 )
+
+// maxAnswer bounds, in bytes, what a stranger's answer can make the server do.
+const maxAnswer = 256
 
 // verify tells whether the answer makes the target from the numbers. It shares
 // nothing with the solver: it reads the text, exactly, in fractions. A wrong
@@ -25,133 +30,57 @@ func verify(t task, answer string) (reason string, ok bool) {
 			return fmt.Sprintf("%d is used more often than it is given", n), false
 		}
 	}
-	if value.Cmp(new(big.Rat).SetInt64(int64(t.Target))) != 0 {
-		return "it makes " + value.RatString(), false
+	if !constant.Compare(value, token.EQL, constant.MakeInt64(int64(t.Target))) {
+		return "it makes " + value.ExactString(), false
 	}
 	return "", true
 }
 
-// Bounds on what a stranger's answer can make the server do.
-const (
-	maxAnswer  = 256
-	maxNesting = 32
-	maxDigits  = 9
-)
-
 // evaluate reads an expression of whole numbers, + - * / and parentheses, and
 // returns its value and the numbers in it.
-func evaluate(text string) (*big.Rat, []int, error) {
+func evaluate(text string) (constant.Value, []int, error) {
 	if len(text) > maxAnswer {
 		return nil, nil, fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 	}
-	r := reader{rest: text}
-	value, err := r.sum(0)
-	if err == nil && r.peek() != 0 {
-		err = r.unexpected()
-	}
+	expression, err := parser.ParseExpr(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("the answer is no expression: %w", err)
 	}
-	return value, r.numbers, nil
+	var numbers []int
+	value, err := valueOf(expression, &numbers)
+	return value, numbers, err
 }
 
-type reader struct {
-	rest    string
-	numbers []int
-}
-
-// peek returns the next byte that is no space, or 0.
-func (r *reader) peek() byte {
-	r.rest = strings.TrimLeft(r.rest, " ")
-	if r.rest == "" {
-		return 0
-	}
-	return r.rest[0]
-}
-
-func (r *reader) unexpected() error {
-	if r.rest == "" {
-		return errors.New("the answer ends too early")
-	}
-	return fmt.Errorf("the answer has %q where it cannot be", r.rest[0])
-}
-
-func (r *reader) sum(depth int) (*big.Rat, error) {
-	value, err := r.product(depth)
-	for err == nil {
-		op := r.peek()
-		if op != '+' && op != '-' {
-			break
+func valueOf(e ast.Expr, numbers *[]int) (constant.Value, error) {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return valueOf(e.X, numbers)
+	case *ast.BasicLit:
+		n, err := strconv.Atoi(e.Value)
+		if err != nil {
+			return nil, fmt.Errorf("the answer has %s where only whole numbers can be", e.Value)
 		}
-		r.rest = r.rest[1:]
-		var next *big.Rat
-		if next, err = r.product(depth); err != nil {
-			break
-		}
-		if op == '+' {
-			value.Add(value, next)
-		} else {
-			value.Sub(value, next)
-		}
-	}
-	return value, err
-}
-
-func (r *reader) product(depth int) (*big.Rat, error) {
-	value, err := r.factor(depth)
-	for err == nil {
-		op := r.peek()
-		if op != '*' && op != '/' {
-			break
-		}
-		r.rest = r.rest[1:]
-		var next *big.Rat
-		if next, err = r.factor(depth); err != nil {
-			break
-		}
-		switch {
-		case op == '*':
-			value.Mul(value, next)
-		case next.Sign() == 0:
-			err = errors.New("the answer divides by 0")
-		default:
-			value.Quo(value, next)
-		}
-	}
-	return value, err
-}
-
-func (r *reader) factor(depth int) (*big.Rat, error) {
-	if r.peek() == '(' {
-		if depth == maxNesting {
-			return nil, fmt.Errorf("the answer has more than %d parentheses inside each other", maxNesting)
-		}
-		r.rest = r.rest[1:]
-		value, err := r.sum(depth + 1)
-		if err == nil && r.peek() != ')' {
-			err = r.unexpected()
-		}
+		*numbers = append(*numbers, n)
+		return constant.MakeInt64(int64(n)), nil
+	case *ast.BinaryExpr:
+		x, err := valueOf(e.X, numbers)
 		if err != nil {
 			return nil, err
 		}
-		r.rest = r.rest[1:]
-		return value, nil
+		y, err := valueOf(e.Y, numbers)
+		if err != nil {
+			return nil, err
+		}
+		switch e.Op {
+		case token.QUO:
+			if constant.Sign(y) == 0 {
+				return nil, errors.New("the answer divides by 0")
+			}
+			fallthrough
+		case token.ADD, token.SUB, token.MUL:
+			return constant.BinaryOp(x, e.Op, y), nil
+		}
+		return nil, fmt.Errorf("the answer has a %v: want + - * / only", e.Op)
 	}
-	end := 0
-	for end < len(r.rest) && r.rest[end] >= '0' && r.rest[end] <= '9' {
-		end++
-	}
-	if end == 0 {
-		return nil, r.unexpected()
-	}
-	if end > maxDigits {
-		return nil, fmt.Errorf("the answer has a number of more than %d digits", maxDigits)
-	}
-	n, err := strconv.Atoi(r.rest[:end])
-	if err != nil {
-		return nil, err
-	}
-	r.rest = r.rest[end:]
-	r.numbers = append(r.numbers, n)
-	return new(big.Rat).SetInt64(int64(n)), nil
+	return nil, errors.New("the answer has more than whole numbers, + - * / and parentheses")
 }

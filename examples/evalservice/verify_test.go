@@ -1,6 +1,8 @@
 package main
 
 import (
+	"go/constant"
+	"go/token"
 	"strings"
 	"testing"
 
@@ -11,31 +13,29 @@ import (
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	game := task{Numbers: []int{25, 5, 2, 2}, Target: 102}
-	for _, c := range []struct {
-		answer string
-		reason string // empty: right
-	}{
+	for _, c := range []struct{ answer, reason string }{
 		{"(25 * 2 * 2) + 5 - 2", "2 is used more often than it is given"},
 		{"25*(2+2)+2", "2 is used more often than it is given"},
-		{"(25 + 25) * 2 + 2", "25 is used more often than it is given"},
+		{"100 + 2", "100 is used more often than it is given"},
 		{"(25 * 5 - 2) / 2", "it makes 123/2"},
 		{"25 * 2 * 2", "it makes 100"},
-		{"100 + 2", "100 is used more often than it is given"},
-		{"", "the answer ends too early"},
-		{"25 +", "the answer ends too early"},
-		{"(25", "the answer ends too early"},
-		{"25)", "the answer has ')' where it cannot be"},
-		{"25 2", "the answer has '2' where it cannot be"},
-		{"-25", "the answer has '-' where it cannot be"},
-		{"25 ^ 2", "the answer has '^' where it cannot be"},
+		{"", "the answer is no expression"},
+		{"25 +", "the answer is no expression"},
+		{"(25", "the answer is no expression"},
+		{"25)", "the answer is no expression"},
+		{"25 2", "the answer is no expression"},
+		{"-25", "the answer has more than whole numbers"},
+		{"f(25)", "the answer has more than whole numbers"},
+		{"25 ^ 2", "the answer has a ^: want + - * / only"},
+		{"2.5 * 2", "the answer has 2.5 where only whole numbers can be"},
+		{"0x19", "the answer has 0x19 where"},
+		{"123456789012345678901", "the answer has 123456789012345678901 where"},
 		{"25 / (2 - 2)", "the answer divides by 0"},
-		{"1234567890", "the answer has a number of more than 9 digits"},
-		{strings.Repeat("(", 40) + "1", "the answer has more than 32 parentheses inside each other"},
 		{strings.Repeat("1+", 200) + "1", "the answer is longer than 256 bytes"},
 	} {
 		reason, ok := verify(game, c.answer)
 		assert.False(t, ok, c.answer)
-		assert.Equal(t, c.reason, reason, c.answer)
+		assert.Contains(t, reason, c.reason, c.answer)
 	}
 	for answer, target := range map[string]int{
 		"25 * 2 * 2 + 5": 105, " ( 25+5 )*2/2 ": 30, "25 - 5 - 2": 18, "25 / 5 / 2 * 2": 5, "5 / 2 * 2": 5, "2": 2, "((25))": 25,
@@ -55,11 +55,10 @@ func FuzzEvaluate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.NotNil(t, value)
 		require.NotEmpty(t, numbers)
 		again, _, err := evaluate("(" + text + ")")
-		if err == nil { // unless that made it too long or too deep
-			require.Zero(t, value.Cmp(again))
+		if err == nil { // unless that made it too long, or a comment
+			require.True(t, constant.Compare(value, token.EQL, again))
 		}
 	})
 }

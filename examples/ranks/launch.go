@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/nemo-lens/lens/examples/internal/children"
 )
 
 // graceful is how long an interrupted rank has to end in order.
@@ -67,7 +69,7 @@ func launch(ctx context.Context, o launchOptions, strategy, dir string, stderr i
 	args := append([]string{asRank, "-rendezvous=" + filepath.Join(dir, "rendezvous")}, o.args()...)
 	errs := make([]error, o.ranks)
 	var running sync.WaitGroup
-	var lines sync.Mutex
+	lines := children.NewLines(stderr)
 	for rank := range o.ranks {
 		cmd := exec.CommandContext(ctx, self, args...)
 		cmd.Env = rankEnv(os.Environ(), o, strategy, rank, runID, spanFile(dir, rank))
@@ -79,7 +81,7 @@ func launch(ctx context.Context, o launchOptions, strategy, dir string, stderr i
 			return nil
 		}
 		var out bytes.Buffer
-		said := &prefixed{w: stderr, mu: &lines, prefix: fmt.Sprintf("rank %d: ", rank)}
+		said := lines.From(fmt.Sprintf("rank %d: ", rank))
 		cmd.Stdout, cmd.Stderr = &out, said
 		if err := cmd.Start(); err != nil {
 			errs[rank] = fmt.Errorf("rank %d: %w", rank, err)
@@ -88,7 +90,7 @@ func launch(ctx context.Context, o launchOptions, strategy, dir string, stderr i
 		}
 		running.Go(func() {
 			err := cmd.Wait()
-			said.flush()
+			_ = said.Close()
 			if err == nil {
 				err = json.Unmarshal(out.Bytes(), &j.results[rank])
 			}
@@ -165,38 +167,4 @@ func rankEnv(environ []string, o launchOptions, strategy string, rank int, runID
 	}
 	slices.Sort(env)
 	return env
-}
-
-// prefixed writes whole lines that say which rank they come from.
-type prefixed struct {
-	w      io.Writer
-	mu     *sync.Mutex // shared by all that write to w
-	prefix string
-	rest   []byte
-}
-
-func (p *prefixed) Write(b []byte) (int, error) {
-	p.rest = append(p.rest, b...)
-	for {
-		end := bytes.IndexByte(p.rest, '\n')
-		if end < 0 {
-			return len(b), nil
-		}
-		p.line(p.rest[:end])
-		p.rest = p.rest[end+1:]
-	}
-}
-
-// flush writes what the last line break left over.
-func (p *prefixed) flush() {
-	if len(p.rest) > 0 {
-		p.line(p.rest)
-		p.rest = nil
-	}
-}
-
-func (p *prefixed) line(text []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fmt.Fprintf(p.w, "%s%s\n", p.prefix, text)
 }

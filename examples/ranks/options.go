@@ -22,6 +22,8 @@ type settings struct {
 	seed         uint64
 	slowRank     int // -1: none
 	slowWork     int // how often slowRank computes its gradient
+	hangRank     int // -1: none
+	hangStep     int // in which hangRank stays for ever
 }
 
 func (s *settings) register(set *flag.FlagSet) {
@@ -32,6 +34,8 @@ func (s *settings) register(set *flag.FlagSet) {
 	set.Uint64Var(&s.seed, "seed", 1, "seed of the split, the weights and the order of the samples")
 	set.IntVar(&s.slowRank, "slow-rank", -1, "a rank that is given more work in every step; -1 for none")
 	set.IntVar(&s.slowWork, "slow-work", 1000, "how many times -slow-rank computes its gradient")
+	set.IntVar(&s.hangRank, "hang-rank", -1, "a rank that stays for ever in -hang-step, as one does whose GPU has gone; -1 for none")
+	set.IntVar(&s.hangStep, "hang-step", 20, "the step in which -hang-rank stays, from 1 on")
 }
 
 // args are the flags that give another process the same settings.
@@ -40,6 +44,7 @@ func (s settings) args() []string {
 		"-steps=" + strconv.Itoa(s.steps), "-batch=" + strconv.Itoa(s.batch), "-hidden=" + strconv.Itoa(s.hidden),
 		"-lr=" + strconv.FormatFloat(s.learningRate, 'g', -1, 64), "-seed=" + strconv.FormatUint(s.seed, 10),
 		"-slow-rank=" + strconv.Itoa(s.slowRank), "-slow-work=" + strconv.Itoa(s.slowWork),
+		"-hang-rank=" + strconv.Itoa(s.hangRank), "-hang-step=" + strconv.Itoa(s.hangStep),
 	}
 }
 
@@ -47,7 +52,7 @@ func (s settings) faults(world int) (faults []error) {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"steps", s.steps}, {"batch", s.batch}, {"hidden", s.hidden}, {"slow-work", s.slowWork}} {
+	}{{"steps", s.steps}, {"batch", s.batch}, {"hidden", s.hidden}, {"slow-work", s.slowWork}, {"hang-step", s.hangStep}} {
 		if f.value < 1 {
 			faults = append(faults, fmt.Errorf("-%s=%d: want a whole number above 0", f.name, f.value))
 		}
@@ -58,8 +63,13 @@ func (s settings) faults(world int) (faults []error) {
 	if world > 0 && s.batch >= 1 && s.batch < world {
 		faults = append(faults, fmt.Errorf("-batch=%d for %d ranks: want at least one sample for each", s.batch, world))
 	}
-	if s.slowRank < -1 || (world > 0 && s.slowRank >= world) {
-		faults = append(faults, fmt.Errorf("-slow-rank=%d: want 0 to %d, or -1 for none", s.slowRank, world-1))
+	for _, f := range []struct {
+		name string
+		rank int
+	}{{"slow-rank", s.slowRank}, {"hang-rank", s.hangRank}} {
+		if f.rank < -1 || (world > 0 && f.rank >= world) {
+			faults = append(faults, fmt.Errorf("-%s=%d: want 0 to %d, or -1 for none", f.name, f.rank, world-1))
+		}
 	}
 	return faults
 }

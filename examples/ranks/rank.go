@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/loopback"
+	"github.com/nemo-lens/lens/examples/ranks/internal/collective"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -50,7 +50,7 @@ func runRank(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 		}
 	}()
 
-	group, err := loopback.Join(ctx, loopback.Options{Rank: rank, WorldSize: world, File: o.rendezvous})
+	group, err := collective.Join(ctx, rank, world, o.rendezvous)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func placeFromEnv() (rank, world int, err error) {
 
 // takePart trains inside the one trace of the job. It begins on a rank that
 // exports: the trace context of any other would be empty.
-func takePart(ctx context.Context, s settings, g *loopback.Group, exports bool) (r result, err error) {
+func takePart(ctx context.Context, s settings, g *collective.Group, exports bool) (r result, err error) {
 	root, err := firstExporter(ctx, g, exports)
 	if err != nil {
 		return r, err
@@ -106,12 +106,12 @@ func takePart(ctx context.Context, s settings, g *loopback.Group, exports bool) 
 
 // firstExporter is the lowest rank that exports, the same answer on every rank;
 // 0 when there is none.
-func firstExporter(ctx context.Context, g *loopback.Group, exports bool) (int, error) {
+func firstExporter(ctx context.Context, g *collective.Group, exports bool) (int, error) {
 	exporting := make([]float64, g.WorldSize())
 	if exports {
 		exporting[g.Rank()] = 1
 	}
-	if err := g.AllReduce(ctx, loopback.Sum, exporting); err != nil {
+	if err := g.AllReduce(ctx, exporting); err != nil {
 		return 0, err
 	}
 	for rank, yes := range exporting {

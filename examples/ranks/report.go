@@ -48,7 +48,7 @@ func ranksOf(spans []span) []int {
 func (j job) traces() []string {
 	ids := map[string]bool{}
 	for _, s := range j.spans {
-		ids[s.trace] = true
+		ids[s.Trace] = true
 	}
 	return slices.Sorted(maps.Keys(ids))
 }
@@ -76,14 +76,14 @@ func writeStrategies(w io.Writer, jobs []job) error {
 // writeTraces shows where the ranks hang together.
 func writeTraces(w io.Writer, j job) {
 	for _, id := range j.traces() {
-		in := slices.DeleteFunc(slices.Clone(j.spans), func(s span) bool { return s.trace != id })
+		in := slices.DeleteFunc(slices.Clone(j.spans), func(s span) bool { return s.Trace != id })
 		fmt.Fprintf(w, "  trace %s: %d spans of ranks %s\n", id, len(in), numbers(ranksOf(in)))
 		for _, s := range in {
-			if s.name != spanJob {
+			if s.Name != spanJob {
 				continue
 			}
-			children := slices.DeleteFunc(slices.Clone(in), func(c span) bool { return c.parent != s.id })
-			fmt.Fprintf(w, "  %s %s on rank %d, with a %s inside it on ranks %s\n", s.name, s.id, s.rank, spanRank, numbers(ranksOf(children)))
+			children := slices.DeleteFunc(slices.Clone(in), func(c span) bool { return c.Parent != s.ID })
+			fmt.Fprintf(w, "  %s %s on rank %d, with a %s inside it on ranks %s\n", s.Name, s.ID, s.rank, spanRank, numbers(ranksOf(children)))
 		}
 	}
 }
@@ -105,7 +105,7 @@ func slowest(spans []span) []laggard {
 	compute, wait := map[int]map[int]time.Duration{}, map[int]map[int]time.Duration{}
 	for _, s := range spans {
 		into := compute
-		switch s.name {
+		switch s.Name {
 		case spanForwardBackward:
 		case spanAllReduce:
 			into = wait
@@ -115,7 +115,7 @@ func slowest(spans []span) []laggard {
 		if into[s.step] == nil {
 			into[s.step] = map[int]time.Duration{}
 		}
-		into[s.step][s.rank] += s.duration()
+		into[s.step][s.rank] += s.Duration()
 	}
 	var out []laggard
 	for _, step := range slices.Sorted(maps.Keys(compute)) {

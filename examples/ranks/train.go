@@ -14,7 +14,7 @@ import (
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/examples/internal/iris"
 	"github.com/nemo-lens/lens/examples/internal/mlp"
-	"github.com/nemo-lens/lens/internal/loopback"
+	"github.com/nemo-lens/lens/examples/ranks/internal/collective"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -55,7 +55,7 @@ const heldOut = 0.3
 // so are the weights, before and after every step. One goroutine at a time.
 type trainer struct {
 	settings
-	group       *loopback.Group
+	group       *collective.Group
 	train, test iris.Dataset
 	network     *mlp.Network
 	adam        *mlp.Adam
@@ -65,7 +65,7 @@ type trainer struct {
 	share       iris.Dataset
 }
 
-func newTrainer(s settings, g *loopback.Group) (*trainer, error) {
+func newTrainer(s settings, g *collective.Group) (*trainer, error) {
 	all, err := iris.Load()
 	if err != nil {
 		return nil, err
@@ -150,8 +150,12 @@ func (t *trainer) row(epoch, at int) int {
 // forwardBackward computes the gradient of the share. The slow rank does it many
 // times over: real work, which the scheduler sees as such.
 func (t *trainer) forwardBackward(ctx context.Context, iteration attribute.KeyValue) (err error) {
-	_, span := lens.ManagedSpan(ctx, lens.ForwardBackward, spanForwardBackward, iteration, semconv.DLBatchSizeKey.Int(t.share.Len()))
+	ctx, span := lens.ManagedSpan(ctx, lens.ForwardBackward, spanForwardBackward, iteration, semconv.DLBatchSizeKey.Int(t.share.Len()))
 	defer lens.End(span, &err)
+	if t.group.Rank() == t.hangRank && iteration.Value.AsInt64() == int64(t.hangStep) {
+		<-ctx.Done() // the other ranks wait for this one in their all-reduce
+		return ctx.Err()
+	}
 	times := 1
 	if t.group.Rank() == t.slowRank {
 		times = t.slowWork
@@ -174,7 +178,7 @@ func (t *trainer) forwardBackward(ctx context.Context, iteration attribute.KeyVa
 func (t *trainer) allReduce(ctx context.Context, iteration attribute.KeyValue) (err error) {
 	ctx, span := lens.ManagedSpan(ctx, communication, spanAllReduce, iteration)
 	defer lens.End(span, &err)
-	return t.group.AllReduce(ctx, loopback.Sum, t.message)
+	return t.group.AllReduce(ctx, t.message)
 }
 
 func (t *trainer) update(ctx context.Context, iteration attribute.KeyValue) (err error) {

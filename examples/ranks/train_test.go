@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,21 +13,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nemo-lens/lens/examples/internal/mlp"
-	"github.com/nemo-lens/lens/internal/loopback"
+	"github.com/nemo-lens/lens/examples/ranks/internal/collective"
 )
 
-var defaults = settings{steps: 120, batch: 32, hidden: 16, learningRate: 0.01, seed: 1, slowRank: -1, slowWork: 1000}
+var defaults = settings{steps: 120, batch: 32, hidden: 16, learningRate: 0.01, seed: 1, slowRank: -1, slowWork: 1000, hangRank: -1, hangStep: 20}
 
 // trained runs a job of n ranks in this process, over real connections.
 func trained(t *testing.T, s settings, n int) ([]*trainer, []mlp.Evaluation) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
 	file := filepath.Join(t.TempDir(), "rendezvous")
 	trainers, evaluations, errs := make([]*trainer, n), make([]mlp.Evaluation, n), make([]error, n)
 	var running sync.WaitGroup
 	for rank := range n {
 		running.Go(func() {
 			errs[rank] = func() error {
-				g, err := loopback.Join(t.Context(), loopback.Options{Rank: rank, WorldSize: n, File: file, Timeout: within})
+				g, err := collective.Join(ctx, rank, n, file)
 				if err != nil {
 					return err
 				}
@@ -34,11 +37,11 @@ func trained(t *testing.T, s settings, n int) ([]*trainer, []mlp.Evaluation) {
 				if trainers[rank], err = newTrainer(s, g); err != nil {
 					return err
 				}
-				evaluations[rank], _, err = trainers[rank].run(t.Context())
+				evaluations[rank], _, err = trainers[rank].run(ctx)
 				if err != nil {
 					return err
 				}
-				return g.Barrier(t.Context())
+				return g.Barrier(ctx)
 			}()
 		})
 	}

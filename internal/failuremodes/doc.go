@@ -11,8 +11,8 @@
 //	A2   cancelled context for cleanup  TestA2DeadContextLosesNothing
 //	A3   success although spans lost    TestA3LossIsReported
 //	A4   idempotence without waiting    TestA4…
-//	A5   cleanup skipped on exit        TestA5EndsOfAProgram; the README's program: TestReadmeProgramsRun (root)
-//	A6   signals                        TestA6Signals; TestASecondSignalEndsTheProcessAtOnce, TestNoSignalHandlerOnceStopped (root)
+//	A5   cleanup skipped on exit        TestA5EndsOfAProgram, TestA5MainRefusesABadConfiguration; the README's program: TestReadmeProgramsRun (root)
+//	A6   signals                        TestA6Signals, TestA6ASecondSignalEndsTheProcessAtOnce
 //	A7   order of shutdown              TestA7OpenSpansAreNeverLostSilently; TestCloseAllOrder (internal/record)
 //	A8   long-open spans invisible      TestA8AFlushedMarkerSurvivesAKill; lens has no pair of open and close without a span
 //	A9   one handle for all signals     TestA9TheHandleCoversEverySignal
@@ -69,7 +69,7 @@
 //	E2   span not ended                 TestE2EndedOnce; Open (lenstest)
 //	E3   parent dropped                 TestE8ATraceThroughTheEnvironment; HTTP: TestTwoProcessesOneTrace (lenshttp)
 //	E4   work that outlives             TestE4WorkThatOutlivesItsCaller
-//	E5   context chain growth           TestE5ALoopHasOneParent
+//	E5   context chain growth           TestE5ALoopHasOneParent; the fault itself: TestE5AContextChainKeepsItsSpans, TestE5AContextChainNestsItsSpans; its detection: TestAnalyzer (cmd/lensvet)
 //	E6   not initialised                TestE6WithoutSetUp
 //	E7   remote parent and sampler      TestE7RemoteParentAndSampler
 //	E8   through the environment        TestE8ATraceThroughTheEnvironment, TestE8FormsInTheEnvironment; TestEnvironmentCarrier (root)

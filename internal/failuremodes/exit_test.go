@@ -54,6 +54,19 @@ var (
 			return errors.New("loss is NaN")
 		})
 	})
+	mainEnds = program("A5 Main returns", func() {
+		cfg, err := lens.FromEnv("", "", nil)
+		check(err, 90)
+		lens.Main(cfg, func(context.Context) error { makeSpans(3); return nil })
+	})
+	mainPanics = program("A5 Main panics", func() {
+		cfg, err := lens.FromEnv("", "", nil)
+		check(err, 90)
+		lens.Main(cfg, func(context.Context) error {
+			makeSpans(3)
+			panic("out of memory")
+		})
+	})
 	panicInMain = program("A5 panic in main", func() {
 		h := mustSetUp()
 		defer func() { _ = h.Shutdown(context.Background()) }()
@@ -89,7 +102,9 @@ func TestA5EndsOfAProgram(t *testing.T) {
 		{logFatal, 1, 0, "out of memory"},
 		{flushAndExit, 3, 3, ""},
 		{failAndExit, 7, 3, ""},
+		{mainEnds, 0, 3, ""},
 		{mainFails, 1, 3, "loss is NaN"},
+		{mainPanics, 2, 3, "out of memory"},
 		{panicInMain, 2, 3, "out of memory"},
 		{panicElsewhere, 2, 0, "out of memory"},
 		{panicInTask, 2, 3, "out of memory"},
@@ -106,6 +121,21 @@ func TestA5EndsOfAProgram(t *testing.T) {
 	}
 }
 
+// A configuration that cannot be right ends lens.Main before it calls anything.
+func TestA5MainRefusesABadConfiguration(t *testing.T) {
+	t.Parallel()
+	p := runChild(t, mainBadGroups, exportTo(grpcProtocol, "http://127.0.0.1:1", "NEMO_LENS_SPAN_GROUPS=per_stpe")...)
+	require.Equal(t, 1, p.status(t))
+	require.Contains(t, p.stderr.String(), `did you mean "per_step"`)
+	require.Empty(t, p.stdout.String())
+}
+
+var mainBadGroups = program("A5 Main with a bad configuration", func() {
+	cfg, err := lens.FromEnv("", "", nil)
+	check(err, 90)
+	lens.Main(cfg, func(context.Context) error { ready(); return nil })
+})
+
 var (
 	untouchedSignals = program("A6 no handler", func() {
 		mustSetUp()
@@ -118,6 +148,43 @@ var (
 		makeSpans(3)
 		ready()
 		waitToBeKilled()
+	})
+	stoppedHandler = program("A6 ShutdownOnSignal, stopped", func() {
+		stop := lens.ShutdownOnSignal(mustSetUp())
+		stop()
+		stop()
+		makeSpans(3)
+		ready()
+		waitToBeKilled()
+	})
+	openOnSignal = program("A6 a span is open", func() {
+		lens.ShutdownOnSignal(mustSetUp())
+		lens.ManagedSpan(context.Background(), lens.Step, "open")
+		makeSpans(2)
+		ready()
+		waitToBeKilled()
+	})
+	mainWaits = program("A6 Main", func() {
+		cfg, err := lens.FromEnv("", "", nil)
+		check(err, 90)
+		lens.Main(cfg, func(ctx context.Context) error {
+			_, span := lens.ManagedSpan(ctx, lens.Step, "waits")
+			makeSpans(2)
+			ready()
+			<-ctx.Done()
+			err := ctx.Err()
+			lens.End(span, &err)
+			return err
+		})
+	})
+	mainIgnoresTheSignal = program("A6 Main ignores the signal", func() {
+		cfg, err := lens.FromEnv("", "", nil)
+		check(err, 90)
+		lens.Main(cfg, func(context.Context) error {
+			makeSpans(3)
+			ready()
+			select {}
+		})
 	})
 	ownHandler = program("A6 the program's handler", func() {
 		received := make(chan os.Signal, 2)
@@ -153,6 +220,10 @@ func TestA6Signals(t *testing.T) {
 		{untouchedSignals, syscall.SIGINT, -int(syscall.SIGINT), 0, ""},
 		{shutdownOnSignal, syscall.SIGTERM, -int(syscall.SIGTERM), 3, ""},
 		{shutdownOnSignal, syscall.SIGINT, -int(syscall.SIGINT), 3, ""},
+		{stoppedHandler, syscall.SIGTERM, -int(syscall.SIGTERM), 0, ""},
+		{openOnSignal, syscall.SIGTERM, -int(syscall.SIGTERM), 3, ""},
+		{mainWaits, syscall.SIGTERM, 128 + int(syscall.SIGTERM), 3, ""},
+		{mainWaits, syscall.SIGINT, 128 + int(syscall.SIGINT), 3, ""},
 		{ownHandler, syscall.SIGTERM, 4, 3, "the program got: terminated\n"},
 		{flushedThenKilled, syscall.SIGKILL, -int(syscall.SIGKILL), 3, ""},
 	} {
@@ -165,8 +236,22 @@ func TestA6Signals(t *testing.T) {
 			require.Equal(t, c.status, p.status(t), &p.stderr)
 			require.Equal(t, c.spans, s.Count(otlptest.Traces))
 			require.Equal(t, "ready\n"+c.stdout, p.stdout.String())
+			for _, span := range s.Spans() { // what the signal cut off, and nothing else
+				require.Equal(t, span.Name == "open", span.Attributes["nemo.span.truncated"] == true, span.Name)
+			}
 		})
 	}
+}
+
+func TestA6ASecondSignalEndsTheProcessAtOnce(t *testing.T) {
+	t.Parallel()
+	s := otlptest.Start(t)
+	p := startChild(t, mainIgnoresTheSignal, exportTo(grpcProtocol, s.GRPCURL())...)
+	p.ready(t)
+	p.signal(t, syscall.SIGTERM)
+	require.Len(t, s.WaitSpans(t, 3, limit), 3, "what had ended is sent although the function does not return")
+	p.signal(t, syscall.SIGTERM)
+	require.Equal(t, -int(syscall.SIGTERM), p.status(t))
 }
 
 func TestA1SignalWithASilentCollector(t *testing.T) {

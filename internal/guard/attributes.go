@@ -9,14 +9,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// CleanAttributes returns attrs with every key and every text in every value
-// valid UTF-8, at any depth of slices and maps. Bytes are left alone. When nothing
-// needs repair the very same slice comes back; otherwise a copy.
-func CleanAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
-	out, _ := fixAttributes(attrs, -1)
-	return out
-}
-
 // CleanResource returns res with its attributes and its schema URL repaired, and
 // res itself when there is nothing to repair.
 func CleanResource(res *resource.Resource) *resource.Resource {
@@ -28,6 +20,9 @@ func CleanResource(res *resource.Resource) *resource.Resource {
 	return resource.NewWithAttributes(schema, attrs...)
 }
 
+// fixAttributes returns attrs with every key and every text in every value valid
+// UTF-8 and within limit, at any depth of slices and maps. Bytes are only cut. When
+// nothing needs repair the very same slice comes back; otherwise a copy.
 func fixAttributes(attrs []attribute.KeyValue, limit int) (out []attribute.KeyValue, changed bool) {
 	out = attrs
 	for i, kv := range attrs {

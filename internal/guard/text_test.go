@@ -241,14 +241,14 @@ func TestBytesAreCutToo(t *testing.T) {
 	}
 }
 
-func TestCleanAttributes(t *testing.T) {
+func TestFixAttributes(t *testing.T) {
 	t.Parallel()
 	good := rich("good", "k").Attributes
-	if got := CleanAttributes(good); &got[0] != &good[0] {
+	if got := fixed(good); &got[0] != &good[0] {
 		t.Error("valid attributes were copied")
 	}
 	bad := rich("a\xffb", "k\xfe").Attributes
-	got := CleanAttributes(bad)
+	got := fixed(bad)
 	if bad[0].Value.AsString() != "a\xffb" {
 		t.Error("the argument was changed")
 	}
@@ -258,7 +258,7 @@ func TestCleanAttributes(t *testing.T) {
 			t.Errorf("%d: %v = %s, want %v = %s", i, got[i].Key, got[i].Value.String(), want[i].Key, want[i].Value.String())
 		}
 	}
-	if CleanAttributes(nil) != nil {
+	if fixed(nil) != nil {
 		t.Error("nil became something")
 	}
 }
@@ -275,4 +275,9 @@ func TestCleanResource(t *testing.T) {
 	if want := resource.NewWithAttributes("s\uFFFD", attribute.String("a\uFFFD", "b\uFFFD")); !got.Equal(want) || got.SchemaURL() != want.SchemaURL() {
 		t.Errorf("got %v (%s)", got, got.SchemaURL())
 	}
+}
+
+func fixed(attrs []attribute.KeyValue) []attribute.KeyValue {
+	out, _ := fixAttributes(attrs, -1)
+	return out
 }

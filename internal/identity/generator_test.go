@@ -20,16 +20,15 @@ import (
 func TestMillionIDsInParallelWithoutDuplicate(t *testing.T) {
 	t.Parallel()
 	const workers, each = 8, 125_000
-	g := identity.NewIDGenerator()
 	traces := make([]trace.TraceID, workers*each)
 	spans := make([]trace.SpanID, workers*each)
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
 			for i := w * each; i < (w+1)*each; i += 2 {
-				traces[i], spans[i] = g.NewIDs(context.Background())
-				traces[i+1], _ = g.NewIDs(context.Background())
-				spans[i+1] = g.NewSpanID(context.Background(), traces[i])
+				traces[i], spans[i] = identity.RandomTraceID(), identity.RandomSpanID()
+				traces[i+1] = identity.RandomTraceID()
+				spans[i+1] = identity.RandomSpanID()
 			}
 		})
 	}
@@ -50,10 +49,9 @@ func TestMillionIDsInParallelWithoutDuplicate(t *testing.T) {
 // Every bit of an id must be able to be 0 and 1: no half is constant.
 func TestIDsUseEveryBit(t *testing.T) {
 	t.Parallel()
-	g := identity.NewIDGenerator()
 	var ones, zeros [24]byte
 	for range 200 {
-		tid, sid := g.NewIDs(t.Context())
+		tid, sid := identity.RandomTraceID(), identity.RandomSpanID()
 		for i, b := range append(tid[:], sid[:]...) {
 			ones[i] |= b
 			zeros[i] |= ^b
@@ -69,7 +67,7 @@ func TestIDsUseEveryBit(t *testing.T) {
 func TestFixedTraceID(t *testing.T) {
 	t.Parallel()
 	want := identity.TraceID("run-1")
-	tp := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(identity.NewFixedIDGenerator(want)))
+	tp := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(identity.FixedTraceID(want)))
 	defer func() { _ = tp.Shutdown(context.Background()) }()
 	seen := map[trace.SpanID]bool{}
 	for range 100 {
@@ -85,16 +83,14 @@ func TestFixedTraceID(t *testing.T) {
 }
 
 func TestGeneratorAllocatesNothing(t *testing.T) {
-	for name, g := range map[string]sdktrace.IDGenerator{
-		"random": identity.NewIDGenerator(), "fixed": identity.NewFixedIDGenerator(trace.TraceID{1}),
-	} {
-		n := testing.AllocsPerRun(100, func() {
-			tid, _ := g.NewIDs(context.Background())
-			g.NewSpanID(context.Background(), tid)
-		})
-		if n != 0 {
-			t.Errorf("%s: %v allocations, want 0", name, n)
-		}
+	var g sdktrace.IDGenerator = identity.FixedTraceID{1}
+	n := testing.AllocsPerRun(100, func() {
+		tid, _ := g.NewIDs(context.Background())
+		g.NewSpanID(context.Background(), tid)
+		identity.RandomTraceID()
+	})
+	if n != 0 {
+		t.Errorf("%v allocations, want 0", n)
 	}
 }
 
@@ -105,9 +101,8 @@ func TestEquallySeededProcessesGetDifferentIDs(t *testing.T) {
 	if os.Getenv(marker) != "" {
 		//lint:ignore SA1019 this is what frameworks do to every rank
 		mathrand.Seed(1)
-		g := identity.NewIDGenerator()
 		for range 50 {
-			tid, sid := g.NewIDs(context.Background())
+			tid, sid := identity.RandomTraceID(), identity.RandomSpanID()
 			println("id", tid.String(), sid.String())
 		}
 		println("id", identity.NewRunID())
@@ -137,36 +132,12 @@ func TestEquallySeededProcessesGetDifferentIDs(t *testing.T) {
 	}
 }
 
-// BenchmarkRootSpan compares the generators inside the SDK, in one run: the
-// SDK's own one is not exported.
-func BenchmarkRootSpan(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		opts []sdktrace.TracerProviderOption
-	}{
-		{"lens", []sdktrace.TracerProviderOption{sdktrace.WithIDGenerator(identity.NewIDGenerator())}},
-		{"sdk", nil},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			tp := sdktrace.NewTracerProvider(append(c.opts, sdktrace.WithSampler(sdktrace.NeverSample()))...)
-			tracer := tp.Tracer("bench")
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					_, span := tracer.Start(context.Background(), "s")
-					span.End()
-				}
-			})
-		})
-	}
-}
-
-func BenchmarkNewIDs(b *testing.B) {
-	g := identity.NewIDGenerator()
+func BenchmarkRandomIDs(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			g.NewIDs(context.Background())
+			identity.RandomTraceID()
+			identity.RandomSpanID()
 		}
 	})
 }

@@ -179,8 +179,8 @@ func TestUUIDUnderFIPSEnforcement(t *testing.T) {
 
 func TestTraceIDIsNeverZero(t *testing.T) {
 	t.Parallel()
-	_, span := identity.NewFixedIDGenerator(trace.TraceID{}).NewIDs(t.Context())
-	id, _ := identity.NewFixedIDGenerator(trace.TraceID{}).NewIDs(t.Context())
+	_, span := identity.FixedTraceID{}.NewIDs(t.Context())
+	id, _ := identity.FixedTraceID{}.NewIDs(t.Context())
 	if want := (trace.TraceID{15: 1}); id != want || !span.IsValid() {
 		t.Errorf("got %s, %s, want %s and a valid span id", id, span, want)
 	}

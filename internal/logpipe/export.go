@@ -12,7 +12,6 @@ import (
 
 // export sends a batch of the queue's own copies, in parts when it is too large.
 func (p *Pipeline) export(ctx context.Context, records []sdklog.Record) (err error) {
-	p.repair(records)
 	reentry.Do(func() {
 		ctx := reentry.Mark(ctx)
 		err = guard.Split(ctx, what, len(records), func(from, to int) error { return p.call(ctx, records[from:to:to]) })

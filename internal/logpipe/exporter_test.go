@@ -10,10 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
-	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/queue"
@@ -119,62 +116,6 @@ func TestTooLargeIsSplit(t *testing.T) {
 	wantStats(t, p, Stats{Stats: queue.Stats{Given: 16, Exported: 15, Failed: 1}})
 	if n := len(exp.records()); n != 15 {
 		t.Errorf("%d records", n)
-	}
-}
-
-func TestTextIsRepaired(t *testing.T) {
-	t.Parallel()
-	const bad, good = "a\xffb", "a\uFFFDb"
-	exp := &exporter{}
-	var out lines
-	p := New(Settings{Exporter: exp, Log: out.log(), Resource: resource.NewSchemaless(attribute.String("r", bad))})
-	var r log.Record
-	r.SetBody(attribute.MapValue(attribute.String(bad, bad)))
-	r.SetEventName(bad)
-	r.SetSeverityText(bad)
-	r.AddAttributes(
-		attribute.String("fine", "fine"), attribute.String("v", bad), attribute.String(bad, "v"),
-		attribute.StringSlice("list", []string{"x", bad}), attribute.Slice("any", attribute.StringValue(bad), attribute.Int64Value(1)),
-		attribute.ByteSlice("bytes", []byte(bad)), attribute.Int("n", 1))
-	p.Provider.Logger("test").Emit(t.Context(), r)
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	got := exp.records()[0]
-	attrs := map[attribute.Key]attribute.Value{}
-	got.WalkAttributes(func(kv attribute.KeyValue) bool { attrs[kv.Key] = kv.Value; return true })
-	if v := got.Body().AsMap(); len(v) != 1 || string(v[0].Key) != good || v[0].Value.AsString() != good {
-		t.Errorf("body %v", v)
-	}
-	if got.EventName() != good || got.SeverityText() != good {
-		t.Errorf("event %q, severity %q", got.EventName(), got.SeverityText())
-	}
-	if v, _ := got.Resource().Set().Value("r"); v.AsString() != good {
-		t.Errorf("resource %v", got.Resource())
-	}
-	if len(attrs) != 7 || attrs["v"].AsString() != good || attrs[good].AsString() != "v" || attrs["list"].AsStringSlice()[1] != good ||
-		attrs["any"].AsSlice()[0].AsString() != good || string(attrs["bytes"].AsByteSlice()) != bad || attrs["fine"].AsString() != "fine" {
-		t.Errorf("attributes %v", attrs)
-	}
-	if n := strings.Count(out.String(), "repaired"); n != 1 {
-		t.Errorf("log: %s", out.String())
-	}
-}
-
-// Valid records are not touched and cost nothing.
-func TestRepairAllocatesNothing(t *testing.T) {
-	exp := &exporter{}
-	p := New(Settings{Exporter: exp})
-	var r log.Record
-	r.SetBody(attribute.StringValue("fine"))
-	r.AddAttributes(attribute.String("a", "b"), attribute.Int("n", 1), attribute.Float64("f", 1))
-	p.Provider.Logger("test").Emit(t.Context(), r)
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	records := exp.records()
-	if n := testing.AllocsPerRun(100, func() { repairRecord(&records[0]) }); n != 0 {
-		t.Errorf("%v allocations", n)
 	}
 }
 

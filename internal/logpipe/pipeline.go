@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/logpipe/reentry"
 	"github.com/nemo-lens/lens/internal/logpipe/safelog"
 	"github.com/nemo-lens/lens/internal/outcome"
@@ -78,7 +77,7 @@ type Stats struct {
 func New(s Settings) *Pipeline {
 	p := &Pipeline{exporter: s.Exporter, log: s.Log, endpoint: s.Endpoint, others: guarded(s.Processors, s.Log)}
 	p.rest = queue.NewEnding(late, nil)
-	opts := []sdklog.LoggerProviderOption{sdklog.WithResource(guard.CleanResource(s.Resource))}
+	opts := []sdklog.LoggerProviderOption{sdklog.WithResource(s.Resource)}
 	if s.Exporter != nil {
 		if s.Batch.QueueSize <= 0 {
 			s.Batch.QueueSize = DefaultQueueSize

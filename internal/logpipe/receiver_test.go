@@ -28,7 +28,7 @@ func dial(tb testing.TB, protocol, addr string) (sdklog.Exporter, string) {
 	if err != nil || len(warnings) > 0 {
 		tb.Fatal(err, warnings)
 	}
-	exp, err := otlp.NewLogExporter(context.Background(), o)
+	exp, err := otlp.NewLogExporter(context.Background(), o, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

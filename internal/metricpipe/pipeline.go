@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/queue"
 )
@@ -58,8 +57,7 @@ func New(s Settings) *Pipeline {
 	if s.Timeout <= 0 {
 		s.Timeout = otelenv.DefaultMetricTimeout
 	}
-	res := guard.CleanResource(s.Resource)
-	opts := []sdkmetric.Option{sdkmetric.WithResource(res)}
+	opts := []sdkmetric.Option{sdkmetric.WithResource(s.Resource)}
 	if s.Exporter != nil {
 		p.sender = newSender(s, p.end, collected)
 		p.sender.guard, callbacks.lost = callbacks, p.sender.missed

@@ -213,66 +213,6 @@ func TestBadCallbacks(t *testing.T) {
 	}
 }
 
-func TestTextIsRepaired(t *testing.T) {
-	t.Parallel()
-	const bad, good = "a\xffb", "a\uFFFDb"
-	exp := &exporter{}
-	var out lines
-	p := New(Settings{Exporter: exp, Interval: time.Hour, Log: out.log(), Resource: resource.NewSchemaless(attribute.String("r", bad))})
-	m := p.Provider.Meter(bad, metric.WithInstrumentationVersion(bad), metric.WithInstrumentationAttributes(attribute.String("s", bad)))
-	attrs := metric.WithAttributes(attribute.String("k", bad), attribute.String(bad, "v"), attribute.StringSlice("l", []string{bad}), attribute.Int("n", 1))
-	c, err1 := m.Int64Counter("c", metric.WithDescription(bad), metric.WithUnit(bad))
-	h, err2 := m.Float64Histogram("h")
-	g, err3 := m.Float64Gauge("g")
-	fine, err4 := m.Int64UpDownCounter("fine")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		t.Fatal(err)
-	}
-	c.Add(t.Context(), 1, attrs)
-	h.Record(t.Context(), 1, attrs)
-	g.Record(t.Context(), 1, attrs)
-	fine.Add(t.Context(), 1, metric.WithAttributes(attribute.StringSlice("l", []string{"ok"})))
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rm := exp.taken[0]
-	if v, _ := rm.Resource.Set().Value("r"); v.AsString() != good {
-		t.Errorf("resource %v", rm.Resource)
-	}
-	sm := rm.ScopeMetrics[0]
-	if v, _ := sm.Scope.Attributes.Value("s"); sm.Scope.Name != good || sm.Scope.Version != good || v.AsString() != good {
-		t.Errorf("scope %+v", sm.Scope)
-	}
-	check := func(name string, set attribute.Set) {
-		k, _ := set.Value("k")
-		v, _ := set.Value(good)
-		l, _ := set.Value("l")
-		if set.Len() != 4 || k.AsString() != good || v.AsString() != "v" || l.AsStringSlice()[0] != good {
-			t.Errorf("%s: attributes %v", name, set.ToSlice())
-		}
-	}
-	seen := 0
-	for _, m := range sm.Metrics {
-		seen++
-		switch d := m.Data.(type) {
-		case metricdata.Sum[int64]:
-			if m.Name == "c" {
-				check(m.Name, d.DataPoints[0].Attributes)
-				if m.Description != good || m.Unit != good {
-					t.Errorf("%q %q", m.Description, m.Unit)
-				}
-			}
-		case metricdata.Histogram[float64]:
-			check(m.Name, d.DataPoints[0].Attributes)
-		case metricdata.Gauge[float64]:
-			check(m.Name, d.DataPoints[0].Attributes)
-		}
-	}
-	if seen != 4 || strings.Count(out.String(), "repaired") != 1 {
-		t.Errorf("%d metrics, log %s", seen, out.String())
-	}
-}
-
 func TestNothingStartedWithoutExporter(t *testing.T) {
 	t.Parallel()
 	p := New(Settings{})
@@ -323,25 +263,5 @@ func TestProviderFlushes(t *testing.T) {
 	}
 	if err := p.Shutdown(t.Context()); err != nil {
 		t.Error(err)
-	}
-}
-
-// Collections without bad text are not touched; the sets are read without a copy.
-func TestRepairAllocatesLittle(t *testing.T) {
-	exp := &exporter{}
-	p := New(Settings{Exporter: exp, Interval: time.Hour})
-	c, err := p.Provider.Meter("m").Int64Counter("c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 100 {
-		c.Add(t.Context(), 1, metric.WithAttributes(attribute.Int("n", i), attribute.String("k", "v")))
-	}
-	if err := p.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rm := exp.taken[0]
-	if n := testing.AllocsPerRun(20, func() { repair(&rm) }); n > 300 { // a few for each of 100 points, by reflection
-		t.Errorf("%v allocations for 100 points", n)
 	}
 }

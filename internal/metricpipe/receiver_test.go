@@ -26,7 +26,7 @@ func dial(tb testing.TB, protocol, addr string, t otelenv.Temporality) (sdkmetri
 	if err != nil || len(warnings) > 0 {
 		tb.Fatal(err, warnings)
 	}
-	exp, err := otlp.NewMetricExporter(context.Background(), o, t.Selector(), nil)
+	exp, err := otlp.NewMetricExporter(context.Background(), o, t.Selector(), nil, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

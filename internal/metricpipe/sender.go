@@ -118,9 +118,6 @@ func (s *sender) collect(budget time.Duration) *metricdata.ResourceMetrics {
 	} else {
 		s.log.Recovered("metric collection", "lens: collecting the metrics works again")
 	}
-	if repair(rm) {
-		s.log.Warn("metric text repaired", "lens: text in metrics that is not UTF-8 was repaired")
-	}
 	n := points(rm)
 	s.mu.Lock()
 	s.waiting += n

@@ -1,34 +1,57 @@
 package otlp
 
 import (
-	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+
+	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/guard"
 )
 
-// valid repairs text, as protobuf refuses a whole message for one bad byte.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-func keyValue(kv attribute.KeyValue) *common.KeyValue {
-	return &common.KeyValue{Key: valid(string(kv.Key)), Value: anyValue(kv.Value)}
+// translator makes messages of metrics and log records. It repairs their text, as
+// protobuf refuses a whole message for one bad byte.
+type translator struct {
+	repaired bool // some was
 }
 
-func keyValues(attrs []attribute.KeyValue) []*common.KeyValue {
+// tell says once in a while that text of these items had to be repaired.
+func (t *translator) tell(log *errlog.Log, what string) {
+	if t.repaired {
+		log.Warn(what+" repaired", "lens: text in "+what+" that is not UTF-8 was repaired")
+	}
+}
+
+func (t *translator) text(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	t.repaired = true
+	return guard.ValidText(s)
+}
+
+func (t *translator) keyValue(kv attribute.KeyValue) *common.KeyValue {
+	return &common.KeyValue{Key: t.text(string(kv.Key)), Value: t.anyValue(kv.Value)}
+}
+
+func (t *translator) keyValues(attrs []attribute.KeyValue) []*common.KeyValue {
 	if len(attrs) == 0 {
 		return nil
 	}
-	return convert(attrs, keyValue)
+	return convert(attrs, t.keyValue)
 }
 
-func setValues(set attribute.Set) []*common.KeyValue { return keyValues(set.ToSlice()) }
+func (t *translator) setValues(set attribute.Set) []*common.KeyValue {
+	return t.keyValues(set.ToSlice())
+}
 
 // anyValue translates an attribute's value; one without a type has none.
-func anyValue(v attribute.Value) *common.AnyValue {
+func (t *translator) anyValue(v attribute.Value) *common.AnyValue {
 	switch v.Type() {
 	case attribute.BOOL:
 		return boolValue(v.AsBool())
@@ -37,7 +60,7 @@ func anyValue(v attribute.Value) *common.AnyValue {
 	case attribute.FLOAT64:
 		return floatValue(v.AsFloat64())
 	case attribute.STRING:
-		return stringValue(v.AsString())
+		return t.stringValue(v.AsString())
 	case attribute.BYTESLICE:
 		return &common.AnyValue{Value: &common.AnyValue_BytesValue{BytesValue: v.AsByteSlice()}}
 	case attribute.BOOLSLICE:
@@ -47,16 +70,16 @@ func anyValue(v attribute.Value) *common.AnyValue {
 	case attribute.FLOAT64SLICE:
 		return arrayValue(convert(v.AsFloat64Slice(), floatValue))
 	case attribute.STRINGSLICE:
-		return arrayValue(convert(v.AsStringSlice(), stringValue))
+		return arrayValue(convert(v.AsStringSlice(), t.stringValue))
 	case attribute.SLICE:
-		return arrayValue(convert(v.AsSlice(), anyValue))
+		return arrayValue(convert(v.AsSlice(), t.anyValue))
 	case attribute.MAP:
-		return &common.AnyValue{Value: &common.AnyValue_KvlistValue{KvlistValue: &common.KeyValueList{Values: keyValues(v.AsMap())}}}
+		return &common.AnyValue{Value: &common.AnyValue_KvlistValue{KvlistValue: &common.KeyValueList{Values: t.keyValues(v.AsMap())}}}
 	case attribute.EMPTY:
 		return &common.AnyValue{}
 	}
 	// A type that a newer SDK has: its text is better than nothing.
-	return stringValue(v.String())
+	return t.stringValue(v.String())
 }
 
 func boolValue(b bool) *common.AnyValue {
@@ -71,8 +94,8 @@ func floatValue(f float64) *common.AnyValue {
 	return &common.AnyValue{Value: &common.AnyValue_DoubleValue{DoubleValue: f}}
 }
 
-func stringValue(s string) *common.AnyValue {
-	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: valid(s)}}
+func (t *translator) stringValue(s string) *common.AnyValue {
+	return &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: t.text(s)}}
 }
 
 func arrayValue(values []*common.AnyValue) *common.AnyValue {
@@ -87,12 +110,12 @@ func convert[T, P any](in []T, f func(T) P) []P {
 	return out
 }
 
-func resourceOf(r *resource.Resource) *resourcepb.Resource {
-	return &resourcepb.Resource{Attributes: keyValues(r.Attributes())}
+func (t *translator) resourceOf(r *resource.Resource) *resourcepb.Resource {
+	return &resourcepb.Resource{Attributes: t.keyValues(r.Attributes())}
 }
 
-func scopeOf(s instrumentation.Scope) *common.InstrumentationScope {
-	return &common.InstrumentationScope{Name: valid(s.Name), Version: valid(s.Version), Attributes: setValues(s.Attributes)}
+func (t *translator) scopeOf(s instrumentation.Scope) *common.InstrumentationScope {
+	return &common.InstrumentationScope{Name: t.text(s.Name), Version: t.text(s.Version), Attributes: t.setValues(s.Attributes)}
 }
 
 // nanoseconds since 1970; 0 for the zero time and anything earlier.

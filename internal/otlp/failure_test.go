@@ -391,9 +391,9 @@ func TestCertificateFiles(t *testing.T) {
 		o.CertificateFile, o.ClientCertificateFile, o.ClientKeyFile = tt.ca, tt.cert, tt.key
 		_, err := NewTraceExporter(t.Context(), o, nil)
 		wantError(t, err, tt.want...)
-		_, err = NewMetricExporter(t.Context(), o, nil, nil)
+		_, err = NewMetricExporter(t.Context(), o, nil, nil, nil)
 		wantError(t, err, tt.want...)
-		_, err = NewLogExporter(t.Context(), o)
+		_, err = NewLogExporter(t.Context(), o, nil)
 		wantError(t, err, tt.want...)
 	}
 }

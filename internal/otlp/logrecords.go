@@ -12,7 +12,7 @@ import (
 
 // resourceLogs translates records, grouped by resource and scope, all in the order
 // in which they first appear.
-func resourceLogs(records []log.Record) []*pb.ResourceLogs {
+func (t *translator) resourceLogs(records []log.Record) []*pb.ResourceLogs {
 	type key struct {
 		resource attribute.Distinct
 		scope    instrumentation.Scope
@@ -26,28 +26,28 @@ func resourceLogs(records []log.Record) []*pb.ResourceLogs {
 		k := key{res.Equivalent(), r.InstrumentationScope()}
 		rl := resources[k.resource]
 		if rl == nil {
-			rl = &pb.ResourceLogs{Resource: resourceOf(res), SchemaUrl: valid(res.SchemaURL())}
+			rl = &pb.ResourceLogs{Resource: t.resourceOf(res), SchemaUrl: t.text(res.SchemaURL())}
 			resources[k.resource] = rl
 			out = append(out, rl)
 		}
 		sl := scopes[k]
 		if sl == nil {
-			sl = &pb.ScopeLogs{Scope: scopeOf(k.scope), SchemaUrl: valid(k.scope.SchemaURL)}
+			sl = &pb.ScopeLogs{Scope: t.scopeOf(k.scope), SchemaUrl: t.text(k.scope.SchemaURL)}
 			scopes[k] = sl
 			rl.ScopeLogs = append(rl.ScopeLogs, sl)
 		}
-		sl.LogRecords = append(sl.LogRecords, logRecord(r))
+		sl.LogRecords = append(sl.LogRecords, t.logRecord(r))
 	}
 	return out
 }
 
-func logRecord(r *log.Record) *pb.LogRecord {
+func (t *translator) logRecord(r *log.Record) *pb.LogRecord {
 	out := &pb.LogRecord{
 		TimeUnixNano:           nanoseconds(r.Timestamp()),
 		ObservedTimeUnixNano:   nanoseconds(r.ObservedTimestamp()),
-		EventName:              valid(r.EventName()),
-		SeverityText:           valid(r.SeverityText()),
-		Body:                   anyValue(r.Body()),
+		EventName:              t.text(r.EventName()),
+		SeverityText:           t.text(r.SeverityText()),
+		Body:                   t.anyValue(r.Body()),
 		Attributes:             make([]*common.KeyValue, 0, r.AttributesLen()),
 		DroppedAttributesCount: uint32(min(uint64(max(r.DroppedAttributes(), 0)), math.MaxUint32)),
 		Flags:                  uint32(r.TraceFlags()),
@@ -57,7 +57,7 @@ func logRecord(r *log.Record) *pb.LogRecord {
 		out.SeverityNumber = pb.SeverityNumber(n)
 	}
 	r.WalkAttributes(func(kv attribute.KeyValue) bool {
-		out.Attributes = append(out.Attributes, keyValue(kv))
+		out.Attributes = append(out.Attributes, t.keyValue(kv))
 		return true
 	})
 	if id := r.TraceID(); id.IsValid() {

@@ -7,32 +7,40 @@ import (
 	"go.opentelemetry.io/otel/sdk/log"
 	collector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 
+	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
 // NewLogExporter returns an exporter of log records. ctx is not kept. The error names
-// the certificate file that cannot be used.
+// the certificate file that cannot be used. told, which may be nil, hears of text that
+// had to be repaired.
 //
 // Export returns an [*Error] when all records are lost, and a [*PartialError] when
 // the receiver rejected some.
-func NewLogExporter(_ context.Context, o otelenv.OTLP) (log.Exporter, error) {
+func NewLogExporter(_ context.Context, o otelenv.OTLP, told *errlog.Log) (log.Exporter, error) {
 	o.Signal = otelenv.Logs
 	c, err := newClient(o)
 	if err != nil {
 		return nil, err
 	}
-	return &logExporter{c}, nil
+	return &logExporter{c, told}, nil
 }
 
-type logExporter struct{ client *client }
+type logExporter struct {
+	client *client
+	log    *errlog.Log
+}
 
 // Export implements log.Exporter. Records that are too many for one request go in
 // several. It does not keep records.
 func (e *logExporter) Export(ctx context.Context, records []log.Record) error {
 	err := e.client.deliver(ctx, len(records), func(from, to int) exchange {
 		var response collector.ExportLogsServiceResponse
+		var t translator
+		message := t.resourceLogs(records[from:to])
+		t.tell(e.log, "log records")
 		return exchange{
-			request:  &collector.ExportLogsServiceRequest{ResourceLogs: resourceLogs(records[from:to])},
+			request:  &collector.ExportLogsServiceRequest{ResourceLogs: message},
 			response: &response,
 			partial: func() (int64, string) {
 				p := response.GetPartialSuccess()

@@ -11,15 +11,17 @@ import (
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/guard"
 )
 
 // Messages for those that write them elsewhere than to a receiver: what a request
-// would hold, with its fields filled in.
+// would hold, with its fields filled in. told, which may be nil, hears of text that
+// had to be repaired.
 
 // TracesOf translates spans.
-func TracesOf(spans []sdktrace.ReadOnlySpan) (*traces.TracesData, error) {
-	batch := &spanBatch{encoder: encoder{limits: guard.LimitsOf(0)}}
+func TracesOf(spans []sdktrace.ReadOnlySpan, told *errlog.Log) (*traces.TracesData, error) {
+	batch := &spanBatch{log: told, encoder: encoder{limits: guard.LimitsOf(0)}}
 	encoded, err := proto.Marshal(&traces.TracesData{ResourceSpans: encode(batch, spans)})
 	if err != nil {
 		return nil, fmt.Errorf("lens: spans in OTLP: %w", err)
@@ -33,12 +35,17 @@ func TracesOf(spans []sdktrace.ReadOnlySpan) (*traces.TracesData, error) {
 
 // MetricsOf translates metrics and counts their points. A metric of an unknown kind
 // costs itself, and the error says so beside the rest.
-func MetricsOf(rm *metricdata.ResourceMetrics) (out *metrics.MetricsData, points int, err error) {
-	message, points, err := resourceMetrics(rm)
+func MetricsOf(rm *metricdata.ResourceMetrics, told *errlog.Log) (out *metrics.MetricsData, points int, err error) {
+	var t translator
+	message, points, err := t.resourceMetrics(rm)
+	t.tell(told, "metrics")
 	return &metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{message}}, points, err
 }
 
 // LogsOf translates log records.
-func LogsOf(records []log.Record) *logs.LogsData {
-	return &logs.LogsData{ResourceLogs: resourceLogs(records)}
+func LogsOf(records []log.Record, told *errlog.Log) *logs.LogsData {
+	var t translator
+	out := &logs.LogsData{ResourceLogs: t.resourceLogs(records)}
+	t.tell(told, "log records")
+	return out
 }

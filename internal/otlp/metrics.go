@@ -10,17 +10,19 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	pb "go.opentelemetry.io/proto/otlp/metrics/v1"
 
+	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
 // NewMetricExporter returns an exporter of metrics. ctx is not kept. Without
 // temporality everything is cumulative, and without aggregation it is the SDK's
-// default. The error names the certificate file that cannot be used.
+// default. The error names the certificate file that cannot be used. log, which may be nil,
+// is told of text that had to be repaired.
 //
 // Export returns an [*Error] when all points are lost, and a [*PartialError] when the
 // receiver rejected some.
 func NewMetricExporter(
-	_ context.Context, o otelenv.OTLP, temporality metric.TemporalitySelector, aggregation metric.AggregationSelector,
+	_ context.Context, o otelenv.OTLP, temporality metric.TemporalitySelector, aggregation metric.AggregationSelector, log *errlog.Log,
 ) (metric.Exporter, error) {
 	o.Signal = otelenv.Metrics
 	c, err := newClient(o)
@@ -33,13 +35,14 @@ func NewMetricExporter(
 	if aggregation == nil {
 		aggregation = metric.DefaultAggregationSelector
 	}
-	return &metricExporter{c, temporality, aggregation}, nil
+	return &metricExporter{c, temporality, aggregation, log}, nil
 }
 
 type metricExporter struct {
 	client      *client
 	temporality metric.TemporalitySelector
 	aggregation metric.AggregationSelector
+	log         *errlog.Log
 }
 
 func (e *metricExporter) Temporality(k metric.InstrumentKind) metricdata.Temporality {
@@ -54,7 +57,9 @@ func (e *metricExporter) Aggregation(k metric.InstrumentKind) metric.Aggregation
 // several. A metric of an unknown kind costs itself, and the error says so beside that
 // of the rest.
 func (e *metricExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
-	message, points, unknown := resourceMetrics(rm)
+	var t translator
+	message, points, unknown := t.resourceMetrics(rm)
+	t.tell(e.log, "metrics")
 	if points == 0 {
 		return unknown
 	}

@@ -113,7 +113,7 @@ func exportOne(t *testing.T, o otelenv.OTLP, signal otelenv.Signal) error {
 		return newExporter(t, o).ExportSpans(ctx, spans(1))
 	case otelenv.Metrics:
 		o.Endpoint.Path = replaceSignal(o.Endpoint.Path, "metrics")
-		e, err := NewMetricExporter(ctx, o, nil, nil)
+		e, err := NewMetricExporter(ctx, o, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func exportOne(t *testing.T, o otelenv.OTLP, signal otelenv.Signal) error {
 		})
 	default:
 		o.Endpoint.Path = replaceSignal(o.Endpoint.Path, "logs")
-		e, err := NewLogExporter(ctx, o)
+		e, err := NewLogExporter(ctx, o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,13 +213,20 @@ func TestEnvironmentChangesNothing(t *testing.T) {
 	}
 	oneLog()
 	other := otlptest.Start(t)
-	for _, name := range otelenv.Variables() {
+	for _, name := range []string{
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
+		"OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_SDK_DISABLED", "OTEL_TRACES_SAMPLER",
+	} {
 		t.Setenv(name, "junk: s3cr3t %zz")
 	}
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_METRICS_", "OTEL_EXPORTER_OTLP_LOGS_"} {
 		t.Setenv(prefix+"ENDPOINT", other.HTTPURL()+"/elsewhere")
 		t.Setenv(prefix+"HEADERS", "x-vendor=s3cr3t,Authorization: s3cr3t")
 		t.Setenv(prefix+"INSECURE", "true")
+		t.Setenv(prefix+"PROTOCOL", "junk: s3cr3t %zz")
+		t.Setenv(prefix+"CERTIFICATE", "junk: s3cr3t %zz")
+		t.Setenv(prefix+"CLIENT_CERTIFICATE", "junk: s3cr3t %zz")
+		t.Setenv(prefix+"CLIENT_KEY", "junk: s3cr3t %zz")
 		t.Setenv(prefix+"COMPRESSION", "gzip")
 		t.Setenv(prefix+"TIMEOUT", "1")
 	}
@@ -269,10 +276,10 @@ func TestMakingOneStartsNothing(t *testing.T) {
 		if _, err := NewTraceExporter(t.Context(), o, nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := NewMetricExporter(t.Context(), o, nil, nil); err != nil {
+		if _, err := NewMetricExporter(t.Context(), o, nil, nil, nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := NewLogExporter(t.Context(), o); err != nil {
+		if _, err := NewLogExporter(t.Context(), o, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -419,8 +426,8 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("%d spans arrived, %d were reported", n, delivered.Load())
 		}
 	})
-	m, _ := NewMetricExporter(t.Context(), settings(t, otelenv.GRPC, ""), nil, nil)
-	l, _ := NewLogExporter(t.Context(), settings(t, otelenv.GRPC, ""))
+	m, _ := NewMetricExporter(t.Context(), settings(t, otelenv.GRPC, ""), nil, nil, nil)
+	l, _ := NewLogExporter(t.Context(), settings(t, otelenv.GRPC, ""), nil)
 	if err := errors.Join(m.ForceFlush(t.Context()), l.ForceFlush(t.Context()), m.Shutdown(t.Context()), l.Shutdown(t.Context())); err != nil {
 		t.Error(err)
 	}

@@ -40,26 +40,24 @@ func (k *kept) UploadTraces(_ context.Context, spans []*pb.ResourceSpans) error 
 	return nil
 }
 
-// upstreamRequest is the request of OpenTelemetry's exporter, but for the trace state of
-// links, which it leaves out.
+// upstreamRequest is the request of OpenTelemetry's exporter, with text repaired, and
+// with the trace state of links, which it leaves out.
 func upstreamRequest(t testing.TB, list []sdktrace.ReadOnlySpan) *collector.ExportTraceServiceRequest {
 	t.Helper()
 	var k kept
-	if err := otlptrace.NewUnstarted(&k).ExportSpans(context.Background(), list); err != nil {
+	if err := guard.New(otlptrace.NewUnstarted(&k), guard.Options{TextLimit: -1}).ExportSpans(context.Background(), list); err != nil {
 		t.Fatal(err)
 	}
-	states := map[string]string{}
+	links := map[string][]sdktrace.Link{}
 	for _, s := range list {
-		for _, l := range s.Links() {
-			id := l.SpanContext.SpanID()
-			states[string(id[:])] = l.SpanContext.TraceState().String()
-		}
+		id := s.SpanContext().SpanID()
+		links[string(id[:])] = s.Links()
 	}
 	for _, r := range k.spans {
 		for _, s := range r.ScopeSpans {
 			for _, span := range s.Spans {
-				for _, l := range span.Links {
-					l.TraceState = states[string(l.SpanId)]
+				for i, l := range span.Links {
+					l.TraceState = links[string(span.SpanId)][i].SpanContext.TraceState().String()
 				}
 			}
 		}

@@ -2,7 +2,9 @@ package otlp
 
 import (
 	"context"
+	"errors"
 	"io"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -25,6 +27,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/otelenv"
 )
 
@@ -112,7 +115,7 @@ func TestMetricsAreAsUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = upstream.Shutdown(context.Background()); http.DefaultClient.CloseIdleConnections() }()
-	ours, err := NewMetricExporter(t.Context(), settings(t, otelenv.HTTPProtobuf, r.URL), nil, nil)
+	ours, err := NewMetricExporter(t.Context(), settings(t, otelenv.HTTPProtobuf, r.URL), nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +202,7 @@ func TestLogsAreAsUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = upstream.Shutdown(context.Background()) }()
-	ours, err := NewLogExporter(t.Context(), settings(t, otelenv.HTTPProtobuf, r.URL))
+	ours, err := NewLogExporter(t.Context(), settings(t, otelenv.HTTPProtobuf, r.URL), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,35 +216,65 @@ func TestLogsAreAsUpstream(t *testing.T) {
 	r.wantSame(t, &logspb.ExportLogsServiceRequest{}, &logspb.ExportLogsServiceRequest{})
 }
 
-// B2 for metrics and log records: a bad byte costs nothing.
+// B2 for metrics and log records: a bad byte, wherever it is, costs nothing and is said
+// once. Bytes stay as they are.
 func TestBadTextIsRepaired(t *testing.T) {
 	t.Parallel()
-	const bad = "a\xffb"
-	set := attribute.NewSet(attribute.String(bad, bad), attribute.StringSlice("s", []string{bad}))
+	const bad, good = "a\xffb", "a\uFFFDb"
+	dirty := func() []attribute.KeyValue { // seven texts
+		return []attribute.KeyValue{attribute.String(bad, bad), attribute.StringSlice("list", []string{"x", bad}), attribute.String("fine", "é"),
+			attribute.Slice("any", attribute.StringValue(bad), attribute.MapValue(attribute.String(bad, bad))),
+			attribute.ByteSlice("bytes", []byte(bad)), attribute.Map("map", attribute.String("k", bad))}
+	}
+	set, now := attribute.NewSet(dirty()...), time.Now()
+	exemplars := []metricdata.Exemplar[float64]{{FilteredAttributes: dirty()}}
 	rm := &metricdata.ResourceMetrics{
-		Resource: resource.NewWithAttributes(bad, set.ToSlice()...),
+		Resource: resource.NewWithAttributes(bad, dirty()...),
 		ScopeMetrics: []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: bad, Version: bad, SchemaURL: bad, Attributes: set}, Metrics: []metricdata.Metrics{
-			{Name: bad, Description: bad, Unit: bad, Data: metricdata.Gauge[int64]{DataPoints: points[int64](set, time.Now(), 1)}}}}},
+			{Name: bad, Description: bad, Unit: bad, Data: metricdata.Gauge[int64]{DataPoints: []metricdata.DataPoint[int64]{{Attributes: set, Time: now}}}},
+			{Data: metricdata.Sum[float64]{Temporality: metricdata.DeltaTemporality, DataPoints: []metricdata.DataPoint[float64]{{Attributes: set, Exemplars: exemplars}}}},
+			{Data: metricdata.Histogram[float64]{Temporality: metricdata.DeltaTemporality, DataPoints: []metricdata.HistogramDataPoint[float64]{{Attributes: set, Exemplars: exemplars}}}},
+			{Data: metricdata.ExponentialHistogram[float64]{Temporality: metricdata.DeltaTemporality, DataPoints: []metricdata.ExponentialHistogramDataPoint[float64]{{Attributes: set, Exemplars: exemplars}}}},
+			{Data: metricdata.Summary{DataPoints: []metricdata.SummaryDataPoint{{Attributes: set}}}}}}},
 	}
-	m, n, err := resourceMetrics(rm)
-	if err != nil || n != 2 {
-		t.Errorf("%d points, error %v", n, err)
-	}
-	p, kept := newLogs(resource.NewWithAttributes(bad, set.ToSlice()...))
+	p, kept := newLogs(resource.NewWithAttributes(bad, dirty()...))
 	var r api.Record
 	r.SetEventName(bad)
 	r.SetSeverityText(bad)
-	r.SetBody(attribute.StringValue(bad))
-	r.AddAttributes(set.ToSlice()...)
-	p.Logger(bad, api.WithInstrumentationVersion(bad), api.WithSchemaURL(bad), api.WithInstrumentationAttributes(set.ToSlice()...)).Emit(t.Context(), r)
-	logs := resourceLogs(*kept)
-	for _, message := range []proto.Message{m, logs[0]} {
-		b, err := proto.Marshal(message)
-		if err != nil {
+	r.SetBody(attribute.MapValue(dirty()...))
+	r.AddAttributes(dirty()...)
+	p.Logger(bad, api.WithInstrumentationVersion(bad), api.WithSchemaURL(bad), api.WithInstrumentationAttributes(dirty()...)).Emit(t.Context(), r)
+
+	var said strings.Builder
+	told := errlog.New(slog.New(slog.NewTextHandler(&said, nil)))
+	receiver := newRecorder(t)
+	metrics, err1 := NewMetricExporter(t.Context(), settings(t, otelenv.HTTPProtobuf, receiver.URL), nil, nil, told)
+	logs, err2 := NewLogExporter(t.Context(), settings(t, otelenv.HTTPProtobuf, receiver.URL), told)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(metrics.Shutdown(context.Background()), logs.Shutdown(context.Background())) }()
+	for range 2 {
+		if err := errors.Join(metrics.Export(t.Context(), rm), logs.Export(t.Context(), *kept)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const texts = 7
+	for i, want := range []struct {
+		m proto.Message
+		n int // of texts
+	}{{&metricspb.ExportMetricsServiceRequest{}, 1 + 3 + 3 + (2+5+3)*texts}, {&logspb.ExportLogsServiceRequest{}, 1 + 3 + 2 + 4*texts}} {
+		body := receiver.bodies[i]
+		if err := proto.Unmarshal(body, want.m); err != nil {
 			t.Error(err)
 		}
-		if n := strings.Count(string(b), "a\uFFFDb"); n < 8 {
-			t.Errorf("%d texts repaired", n)
+		if n := strings.Count(string(body), good); n != want.n {
+			t.Errorf("%d texts repaired, want %d in %s", n, want.n, prototext.Format(want.m))
+		}
+	}
+	for _, text := range []string{"text in metrics", "text in log records"} {
+		if n := strings.Count(said.String(), text); n != 1 {
+			t.Errorf("%q was said %d times in %s", text, n, said.String())
 		}
 	}
 }
@@ -253,7 +286,7 @@ func TestUnknownMetric(t *testing.T) {
 		{Name: "bad"}, {Name: "odd", Data: metricdata.Sum[int64]{}},
 		{Name: "good", Data: metricdata.Gauge[int64]{DataPoints: []metricdata.DataPoint[int64]{{}}}},
 	}}}}
-	m, n, err := resourceMetrics(rm)
+	m, n, err := new(translator).resourceMetrics(rm)
 	if n != 1 || len(m.ScopeMetrics[0].Metrics) != 1 || m.ScopeMetrics[0].Metrics[0].Name != "good" {
 		t.Errorf("%d points in %v", n, m)
 	}

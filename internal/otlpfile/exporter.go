@@ -13,6 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/otlp"
 	"github.com/nemo-lens/lens/internal/outcome"
 )
@@ -54,9 +55,10 @@ func (l *lines) stop() error {
 type spanExporter struct{ lines }
 
 // NewSpanExporter returns an exporter that writes each batch of spans to w with one
-// Write. What could not be written is a *outcome.LossError.
-func NewSpanExporter(w io.Writer) sdktrace.SpanExporter {
-	return &spanExporter{lines{out: w}}
+// Write. log, which may be nil, hears of text that had to be repaired. What could
+// not be written is a *outcome.LossError.
+func NewSpanExporter(w io.Writer, log *errlog.Log) sdktrace.SpanExporter {
+	return &spanExporter{lines{out: w, log: log}}
 }
 
 func (e *spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
@@ -69,7 +71,7 @@ func (e *spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnl
 		for i, s := range spans {
 			spans[i] = withGroup(s)
 		}
-		message, translateErr := otlp.TracesOf(spans)
+		message, translateErr := otlp.TracesOf(spans, e.log)
 		if err = translateErr; err == nil {
 			err = e.write(message)
 		}
@@ -111,14 +113,14 @@ type metricExporter struct {
 // NewMetricExporter returns an exporter that writes each collection to w with one
 // Write. Without temporality everything is cumulative, and without aggregation it is
 // the SDK's default.
-func NewMetricExporter(w io.Writer, temporality sdkmetric.TemporalitySelector, aggregation sdkmetric.AggregationSelector) sdkmetric.Exporter {
+func NewMetricExporter(w io.Writer, temporality sdkmetric.TemporalitySelector, aggregation sdkmetric.AggregationSelector, log *errlog.Log) sdkmetric.Exporter {
 	if temporality == nil {
 		temporality = sdkmetric.DefaultTemporalitySelector
 	}
 	if aggregation == nil {
 		aggregation = sdkmetric.DefaultAggregationSelector
 	}
-	return &metricExporter{lines{out: w}, temporality, aggregation}
+	return &metricExporter{lines{out: w, log: log}, temporality, aggregation}
 }
 
 func (e *metricExporter) Temporality(k sdkmetric.InstrumentKind) metricdata.Temporality {
@@ -133,7 +135,7 @@ func (e *metricExporter) Export(ctx context.Context, rm *metricdata.ResourceMetr
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	message, points, unknown := otlp.MetricsOf(rm)
+	message, points, unknown := otlp.MetricsOf(rm, e.log)
 	if points == 0 {
 		return unknown
 	}
@@ -155,13 +157,15 @@ type logExporter struct{ lines }
 
 // NewLogExporter returns an exporter that writes each batch of records to w with one
 // Write.
-func NewLogExporter(w io.Writer) sdklog.Exporter { return &logExporter{lines{out: w}} }
+func NewLogExporter(w io.Writer, log *errlog.Log) sdklog.Exporter {
+	return &logExporter{lines{out: w, log: log}}
+}
 
 func (e *logExporter) Export(ctx context.Context, records []sdklog.Record) error {
 	if err := ctx.Err(); err != nil || len(records) == 0 {
 		return err
 	}
-	err := e.write(otlp.LogsOf(records))
+	err := e.write(otlp.LogsOf(records, e.log))
 	if errors.Is(err, errStopped) {
 		return sdklog.ErrExporterShutdown
 	}

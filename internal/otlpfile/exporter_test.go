@@ -43,16 +43,16 @@ func spans(t *testing.T) []sdktrace.ReadOnlySpan {
 
 func TestThreeSignalsInOneFile(t *testing.T) {
 	var out bytes.Buffer
-	if err := NewSpanExporter(&out).ExportSpans(t.Context(), spans(t)); err != nil {
+	if err := NewSpanExporter(&out, nil).ExportSpans(t.Context(), spans(t)); err != nil {
 		t.Fatal(err)
 	}
-	m := NewMetricExporter(&out, nil, nil)
+	m := NewMetricExporter(&out, nil, nil, nil)
 	if err := m.Export(t.Context(), &metricdata.ResourceMetrics{ScopeMetrics: []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{
 		{Name: "n", Data: metricdata.Sum[int64]{Temporality: m.Temporality(sdkmetric.InstrumentKindCounter), DataPoints: []metricdata.DataPoint[int64]{{Value: 3}}}},
 	}}}}); err != nil {
 		t.Fatal(err)
 	}
-	l := NewLogExporter(&out)
+	l := NewLogExporter(&out, nil)
 	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(l)))
 	var record log.Record
 	record.SetBody(attribute.StringValue("hello"))
@@ -84,7 +84,7 @@ func TestThreeSignalsInOneFile(t *testing.T) {
 
 func TestWhatIsNotWrittenIsCountedAsLost(t *testing.T) {
 	full := errors.New("no space left on device")
-	e := NewSpanExporter(failing{full})
+	e := NewSpanExporter(failing{full}, nil)
 	err := e.ExportSpans(t.Context(), spans(t))
 	var loss *outcome.LossError
 	if !errors.As(err, &loss) || loss.Lost() != 2 || !errors.Is(err, full) {
@@ -96,13 +96,13 @@ func TestWhatIsNotWrittenIsCountedAsLost(t *testing.T) {
 	if err := e.ExportSpans(t.Context(), spans(t)); !errors.Is(err, errStopped) {
 		t.Errorf("after Shutdown: %v", err)
 	}
-	m := NewMetricExporter(failing{os.ErrClosed}, nil, nil)
+	m := NewMetricExporter(failing{os.ErrClosed}, nil, nil, nil)
 	_ = m.Shutdown(t.Context())
 	rm := &metricdata.ResourceMetrics{ScopeMetrics: []metricdata.ScopeMetrics{{Metrics: []metricdata.Metrics{{Name: "n", Data: metricdata.Gauge[int64]{DataPoints: []metricdata.DataPoint[int64]{{}}}}}}}}
 	if err := m.Export(t.Context(), rm); !errors.Is(err, sdkmetric.ErrExporterShutdown) {
 		t.Errorf("metrics after Shutdown: %v", err)
 	}
-	l := NewLogExporter(failing{os.ErrClosed})
+	l := NewLogExporter(failing{os.ErrClosed}, nil)
 	_ = l.Shutdown(t.Context())
 	if err := l.Export(t.Context(), make([]sdklog.Record, 1)); !errors.Is(err, sdklog.ErrExporterShutdown) {
 		t.Errorf("logs after Shutdown: %v", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/wholeline"
 )
 
@@ -158,6 +159,7 @@ func (f *File) Close() error {
 // lines is what the exporters write to.
 type lines struct {
 	out io.Writer
+	log *errlog.Log
 
 	mu   sync.Mutex
 	line []byte

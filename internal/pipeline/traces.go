@@ -11,7 +11,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/guard"
 	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/queue"
 	"github.com/nemo-lens/lens/internal/record"
@@ -77,7 +76,7 @@ const lastMoment = 50 * time.Millisecond
 func NewTraces(s TraceSettings) *Traces {
 	t := &Traces{log: s.Log}
 	settings := record.Settings{
-		Resource: guard.CleanResource(s.Resource), Sampler: s.Sampler, IDs: s.IDs, Limits: s.Limits,
+		Resource: s.Resource, Sampler: s.Sampler, IDs: s.IDs, Limits: s.Limits,
 		Processors: s.Processors, Scoped: s.Scoped, Watcher: s.Watcher,
 		OnOpenLimit: func(limit int) {
 			s.Log.Warn("open spans", fmt.Sprintf("more than %d spans are open; those beyond are not shown by OpenSpans and not closed at shutdown: is one never ended?", limit))

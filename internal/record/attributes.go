@@ -17,7 +17,12 @@ func (s *Span) SetAttributes(attrs ...attribute.KeyValue) {
 	}
 	s.set(attrs)
 	if p := s.tracer.provider; p.watcher != nil {
-		p.wasSet(s, attrs)
+		// The span's own, so that those of the caller stay on the caller's stack.
+		for i := range attrs {
+			if at := s.find(attrs[i].Key); at >= 0 {
+				p.wasSet(s, s.attrs[at:at+1])
+			}
+		}
 	}
 	s.mu.Unlock()
 }

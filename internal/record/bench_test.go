@@ -143,16 +143,6 @@ var sites = []site{
 		_, s := t.Start(ctx, "train.step", trace.WithLinks(trace.Link{SpanContext: remote}),
 			trace.WithAttributes(attribute.Int("dl.iteration", 7), attribute.String("dl.phase", "train")))
 		s.End()
-	}, func(t *Tracer, ctx context.Context) {
-		_, s := t.StartWith(ctx, "", "train.step", trace.SpanKindInternal,
-			[]attribute.KeyValue{attribute.Int("dl.iteration", 7), attribute.String("dl.phase", "train")},
-			[]trace.Link{{SpanContext: remote}}, time.Time{})
-		s.End()
-	}},
-	{"a link by the API", func(t trace.Tracer, ctx context.Context) {
-		_, s := t.Start(ctx, "train.step", trace.WithLinks(trace.Link{SpanContext: remote}),
-			trace.WithAttributes(attribute.Int("dl.iteration", 7), attribute.String("dl.phase", "train")))
-		s.End()
 	}, nil},
 }
 

@@ -4,8 +4,8 @@
 // open ones.
 //
 // The API is OpenTelemetry's, and what the SDK's tracer provider promises holds
-// here. TestPrograms runs random programs against both and lists what differs
-// on purpose.
+// here. TestPrograms of internal/otlp runs random programs against both, up to the
+// bytes that leave, and lists what differs on purpose.
 //
 // # Cost
 //

@@ -120,8 +120,8 @@ func TestContextThatStartsSpansInValue(t *testing.T) {
 		}
 	}
 	// Later spans find their parents again.
-	ctx, parent := tracer.Start(context.WithValue(context.Background(), programKey{}, 1), "parent")
-	_, child := tracer.Start(context.WithValue(ctx, programKey{}, 2), "child")
+	ctx, parent := tracer.Start(context.WithValue(context.Background(), aKey{}, 1), "parent")
+	_, child := tracer.Start(context.WithValue(ctx, aKey{}, 2), "child")
 	if child.(*Span).ParentSpanID() != parent.SpanContext().SpanID() {
 		t.Error("the parent was not found")
 	}
@@ -186,7 +186,7 @@ func TestGivenTimes(t *testing.T) {
 		time.Date(1500, 1, 2, 3, 4, 5, 6, time.UTC), time.Date(2500, 1, 2, 3, 4, 5, 6, time.Local),
 		time.Date(2020, 1, 2, 3, 4, 5, 6, time.UTC), time.Date(2020, 1, 2, 3, 4, 5, 6, there), time.Now(), time.Unix(0, 0),
 	} {
-		_, s := tracer.StartWith(t.Context(), "", "span", 0, nil, nil, at)
+		_, s := tracer.Start(t.Context(), "span", trace.WithTimestamp(at))
 		s.End(trace.WithTimestamp(at.Add(time.Second)))
 		got := s.(*Span)
 		if got.StartTime() != at.Round(0) || got.EndTime() != at.Add(time.Second).Round(0) ||
@@ -343,7 +343,7 @@ func TestEndedSpanPinsNothing(t *testing.T) {
 	func() {
 		big := new([1 << 16]byte)
 		runtime.AddCleanup(big, func(int) { close(freed) }, 0)
-		ctx, parent := tracer.Start(context.WithValue(context.Background(), programKey{}, big), "parent")
+		ctx, parent := tracer.Start(context.WithValue(context.Background(), aKey{}, big), "parent")
 		_, child := tracer.Start(ctx, "child")
 		child.End()
 		parent.End()
@@ -370,11 +370,11 @@ func TestContext(t *testing.T) {
 	_, tracer, _ := newTest(Settings{})
 	_, never, _ := newTest(Settings{Sampler: sdktrace.NeverSample()})
 	for _, tr := range []*Tracer{tracer, never} {
-		parent, cancel := context.WithCancelCause(context.WithValue(context.Background(), programKey{}, "kept"))
+		parent, cancel := context.WithCancelCause(context.WithValue(context.Background(), aKey{}, "kept"))
 		ctx, s := tr.Start(parent, "span")
 		below, cancelBelow := context.WithCancel(ctx)
 		defer cancelBelow()
-		if trace.SpanFromContext(below) != s || below.Value(programKey{}) != "kept" {
+		if trace.SpanFromContext(below) != s || below.Value(aKey{}) != "kept" {
 			t.Error("the span or a value is not found")
 		}
 		cause := errors.New("cause")
@@ -455,3 +455,5 @@ func TestTracers(t *testing.T) {
 		t.Error("a tracer made after the shutdown records")
 	}
 }
+
+type aKey struct{}

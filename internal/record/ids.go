@@ -2,10 +2,10 @@ package record
 
 import (
 	"context"
-	"encoding/binary"
-	"math/rand/v2"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens/internal/identity"
 )
 
 // newIDs makes the ids of a span. Without a generator of the program they are
@@ -15,24 +15,9 @@ func (p *Provider) newIDs(ctx context.Context, in trace.TraceID) (trace.TraceID,
 		return p.askForIDs(ctx, in)
 	}
 	if !in.IsValid() {
-		in = randomTraceID()
+		in = identity.RandomTraceID()
 	}
-	return in, randomSpanID()
-}
-
-func randomTraceID() (id trace.TraceID) {
-	for !id.IsValid() {
-		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
-		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
-	}
-	return id
-}
-
-func randomSpanID() (id trace.SpanID) {
-	for !id.IsValid() {
-		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
-	}
-	return id
+	return in, identity.RandomSpanID()
 }
 
 func (p *Provider) askForIDs(ctx context.Context, in trace.TraceID) (t trace.TraceID, s trace.SpanID) {
@@ -49,10 +34,10 @@ func (p *Provider) askForIDs(ctx context.Context, in trace.TraceID) (t trace.Tra
 			return "the id generator gave an id that is all zero"
 		})
 		if !t.IsValid() {
-			t = randomTraceID()
+			t = identity.RandomTraceID()
 		}
 		if !s.IsValid() {
-			s = randomSpanID()
+			s = identity.RandomSpanID()
 		}
 	}()
 	if in.IsValid() {

@@ -160,3 +160,7 @@ func (t *openTable) sum(of func(*shard) uint64) (n uint64) {
 	}
 	return n
 }
+
+// OpenNow returns the spans that are open and tracked, in no order. Those that end
+// meanwhile are still among them.
+func (p *Provider) OpenNow() []*Span { return p.open.all(false) }

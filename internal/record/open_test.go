@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 )
@@ -429,14 +430,14 @@ func TestConcurrentUse(t *testing.T) {
 				span.SetStatus(codes.Error, "text")
 				span.SetName(fmt.Sprint("name ", i))
 				_, child := tracer.StartGroup(ctx, "child", "child")
-				viewOf(span.(*Span))
+				readAll(span.(*Span))
 				p.OpenSpans()
 				child.End()
 				if i%2 == 1 {
 					span.End()
 				}
 				span.SetAttributes(attribute.Int("late", i))
-				viewOf(span.(*Span))
+				readAll(span.(*Span))
 			})
 		}
 		wg.Wait()
@@ -449,5 +450,9 @@ func TestConcurrentUse(t *testing.T) {
 // reader is a processor that reads everything.
 type reader struct{ sdktrace.SpanProcessor }
 
-func (reader) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) { viewOf(s) }
-func (reader) OnEnd(s sdktrace.ReadOnlySpan)                       { viewOf(s) }
+func (reader) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) { readAll(s) }
+func (reader) OnEnd(s sdktrace.ReadOnlySpan)                       { readAll(s) }
+
+func readAll(s sdktrace.ReadOnlySpan) {
+	_ = fmt.Sprint(tracetest.SpanStubFromReadOnlySpan(s), s.SpanContext(), s.InstrumentationScope())
+}

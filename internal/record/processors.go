@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -96,7 +95,7 @@ func (p *Provider) opened(s *Span) {
 
 func (p *Provider) wasSet(s *Span, attrs []attribute.KeyValue) {
 	defer p.caughtHook("SpanSet")
-	p.watcher.SpanSet(s, s.slot, slices.Clone(attrs)) // so that the caller's stays on its stack
+	p.watcher.SpanSet(s, s.slot, attrs)
 }
 
 func (p *Provider) closed(s *Span) {

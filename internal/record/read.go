@@ -140,6 +140,10 @@ func (s *Span) Attributes() []attribute.KeyValue {
 	return slices.Clone(s.attrs)
 }
 
+// StartAttributes is Attributes without a copy, for a [Watcher] in SpanOpened, when
+// nobody else has the span. What it returns must not be kept.
+func (s *Span) StartAttributes() []attribute.KeyValue { return s.attrs }
+
 // Events returns the events as Attributes returns the attributes.
 func (s *Span) Events() []sdktrace.Event {
 	if s.lockOpen() {

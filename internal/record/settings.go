@@ -57,8 +57,9 @@ type Watcher interface {
 	// SpanOpened is called when the span has the attributes of its start, before
 	// anybody else has the span. The other methods get what it returns.
 	SpanOpened(s *Span) (slot int32)
-	// SpanSet is called with the attributes that were given to SetAttributes. The
-	// span is locked then: only what never changes may be read, such as its ids.
+	// SpanSet is called with what SetAttributes has set, once or several times, which
+	// must not be kept. The span is locked then: only what never changes may be read,
+	// such as its ids.
 	SpanSet(s *Span, slot int32, attrs []attribute.KeyValue)
 	// SpanClosed is called once, after the span has ended.
 	SpanClosed(s *Span, slot int32)

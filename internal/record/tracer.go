@@ -50,12 +50,6 @@ func (t *Tracer) StartGroup(ctx context.Context, group, name string, opts ...tra
 	return t.begin(ctx, group, name, c.SpanKind(), c.Attributes(), c.Links(), options{c.Timestamp(), c.NewRoot()})
 }
 
-// StartWith is StartSpan with links and, unless it is zero, a start time. It keeps
-// the attributes of the links.
-func (t *Tracer) StartWith(ctx context.Context, group, name string, kind trace.SpanKind, attrs []attribute.KeyValue, links []trace.Link, start time.Time) (context.Context, trace.Span) {
-	return t.begin(ctx, group, name, kind, attrs, links, options{start: start})
-}
-
 // StartSpan is StartGroup without options. It does not keep attrs, which may be
 // on the caller's stack. The span is a [Span] if it records.
 func (t *Tracer) StartSpan(ctx context.Context, group, name string, kind trace.SpanKind, attrs []attribute.KeyValue) (context.Context, trace.Span) {

@@ -122,7 +122,7 @@ func newRoot(s streams) *cobra.Command {
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newView(s), newCheck(s), newGroups(s), newRun(s), newEmit(s), newSetSlurm(s), newMan(s))
+	root.AddCommand(newView(s), newRecover(s), newCheck(s), newGroups(s), newRun(s), newEmit(s), newSetSlurm(s), newMan(s))
 	return root
 }
 

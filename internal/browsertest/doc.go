@@ -1,0 +1,2 @@
+// Package browsertest shows pages in a real Chromium without a screen, for tests.
+package browsertest

@@ -1,0 +1,19 @@
+//go:build !unix || aix || solaris || illumos
+
+package flight
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+func create(string, int) (*os.File, []byte, error) {
+	return nil, nil, fmt.Errorf("files cannot be mapped into memory on %s by lens: %w", runtime.GOOS, errors.ErrUnsupported)
+}
+
+func unmap(*os.File, []byte) {}
+
+func deleted(fs.FileInfo) bool { return false }
