@@ -140,7 +140,7 @@ func startSpanWith(ctx context.Context, scope string, group SpanGroup, name stri
 		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
 	}
 	if tracersInContext.Load() {
-		if t, ok := ctx.Value(tracerKey{}).(trace.Tracer); ok {
+		if t, ok := valueIn(ctx, tracerKey{}).(trace.Tracer); ok {
 			return t.Start(ctx, name, opts...)
 		}
 	}
@@ -190,9 +190,10 @@ func ambientTracer(scope string) trace.Tracer {
 // nil span and a nil err are allowed; ending twice ends once.
 //
 // A non-nil *err is recorded as an exception event and sets the status to
-// Error, except for a cancellation, which only ends the span: context.Canceled
+// Error, except for a cancellation, which only ends the span: context.Canceled,
 // a gRPC status with the code Canceled, and the cause with which the context
-// of the start was cancelled, wrapped or not; of joined errors all have to be that.
+// of the start was cancelled, wrapped or not; of joined errors all have to be
+// that. Of a span that [WithTracer]'s tracer started the context is not known.
 // The exception's type is that of the first error in the chain that does more
 // than to add text. A panic is recorded once, with its
 // stack, by the innermost span that it passes; every span that it passes ends
