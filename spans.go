@@ -140,7 +140,11 @@ func startSpanWith(ctx context.Context, scope string, group SpanGroup, name stri
 		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
 	}
 	if tracersInContext.Load() {
-		if t, ok := valueIn(ctx, tracerKey{}).(trace.Tracer); ok {
+		switch t, ok := tracerIn(ctx); {
+		case !ok:
+			log().Warn("endless context", fmt.Sprintf("Value of a context (%T) starts spans without end; the span %q is not recorded", ctx, name))
+			return ctx, noop.Span{}
+		case t != nil:
 			return t.Start(ctx, name, opts...)
 		}
 	}
@@ -159,6 +163,24 @@ type tracerKey struct{}
 // tracersInContext is set once WithTracer was called, so that programs that
 // never do pay for no look-up.
 var tracersInContext atomic.Bool
+
+// lookups are under way, and endless of them were found to be nested without end.
+var lookups, endless atomic.Int64
+
+// tracerIn returns the tracer of WithTracer, or nil. It reports false for a context
+// whose Value starts a span, which asks for the tracer again, and so on: when many
+// look-ups are under way one asks its own stack.
+func tracerIn(ctx context.Context) (t trace.Tracer, ok bool) {
+	const crowded, nested = 64, 16
+	defer lookups.Add(-1)
+	if lookups.Add(1) > crowded && framesOf("github.com/nemo-lens/lens.tracerIn", nested) >= nested {
+		endless.Add(1)
+		return nil, false
+	}
+	before := endless.Load()
+	t, _ = valueIn(ctx, tracerKey{}).(trace.Tracer)
+	return t, endless.Load() == before
+}
 
 // WithTracer returns a context below which the primitives start their spans
 // with t.
@@ -287,23 +309,25 @@ func alreadyRecorded(r any) bool {
 	return known && innerEndOnStack()
 }
 
-func innerEndOnStack() bool {
+func innerEndOnStack() bool { return framesOf("github.com/nemo-lens/lens.End", 2) > 1 }
+
+// framesOf counts the frames of a function on the stack, up to enough.
+func framesOf(function string, enough int) (count int) {
 	pcs := make([]uintptr, 256)
-	ends := 0
 	for skip := 0; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs)
 		frames := runtime.CallersFrames(pcs[:n])
 		for n > 0 {
 			f, more := frames.Next()
-			if f.Function == "github.com/nemo-lens/lens.End" {
-				ends++
+			if f.Function == function {
+				count++
 			}
 			if !more {
 				break
 			}
 		}
-		if n < len(pcs) || ends > 1 {
-			return ends > 1
+		if n < len(pcs) || count >= enough {
+			return count
 		}
 	}
 }

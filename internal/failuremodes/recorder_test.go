@@ -102,11 +102,11 @@ func TestSpansInEveryHandAcrossSetUps(t *testing.T) {
 			tm.OpenSpans()
 			_ = tm.ForceFlush(context.Background())
 		}
+		require.Eventually(t, func() bool { return tm.Stats().Exported > 0 }, limit, time.Millisecond)
 		err := tm.Shutdown(context.Background())
 		st := tm.Stats()
 		lost := st.Dropped + st.Failed
 		require.Equal(t, lost > 0, err != nil, "%+v: %v", st, err)
-		require.NotZero(t, st.Exported)
 		require.EqualValues(t, st.Exported, s.Count(otlptest.Traces), "%+v", st)
 		seen := map[trace.SpanID]bool{}
 		for _, span := range s.Spans() {
@@ -146,7 +146,8 @@ func programContexts() map[string]context.Context {
 	}
 }
 
-// A context of the program's own type costs its span the parent at most.
+// A context of the program's own type costs its span the parent at most; one that starts
+// spans to answer costs the primitives' spans once WithTracer is in use.
 func TestContextsOfTheProgram(t *testing.T) {
 	for name, ctx := range programContexts() {
 		for _, groups := range []string{"all", ""} {
@@ -183,7 +184,7 @@ func TestContextsOfTheProgram(t *testing.T) {
 				})
 				require.NoError(t, tm.Shutdown(context.Background()))
 				requireBalance(t, tm.Stats(), tm.Stats().Exported)
-				if groups == "all" {
+				if groups == "all" && name != "starts spans" {
 					require.GreaterOrEqual(t, s.Count(otlptest.Traces), 7)
 				}
 			})
