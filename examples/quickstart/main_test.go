@@ -15,8 +15,6 @@ import (
 // tests start it as a child process.
 const beMain = "LENS_QUICKSTART_TEST_BE_MAIN"
 
-const results = "squareRoot(9) = 3, error: <nil>\nsquareRoot(-1) = 0, error: x=-1: want a number of at least 0\n"
-
 func TestMain(m *testing.M) {
 	if os.Getenv(beMain) != "" {
 		main()
@@ -52,5 +50,5 @@ func TestRunsWithTelemetryOff(t *testing.T) {
 	code, stdout, stderr := child(t)
 	assert.Zero(t, code)
 	assert.Empty(t, stdout)
-	assert.Equal(t, results, stderr)
+	assert.Empty(t, stderr)
 }
