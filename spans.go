@@ -56,7 +56,7 @@ func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
-	if cfg := trace.NewSpanStartConfig(private...); slices.ContainsFunc(cfg.Attributes(), secret) || slices.ContainsFunc(cfg.Links(), secretLink) {
+	if cfg := trace.NewSpanStartConfig(private...); anySecret(cfg.Attributes()) || slices.ContainsFunc(cfg.Links(), secretLink) {
 		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
 	}
 	return startSpanWith(ctx, scopeHelpers, group, name, private...)
@@ -78,7 +78,7 @@ func rebuilt(cfg trace.SpanConfig, attrs []attribute.KeyValue) []trace.SpanStart
 	return opts
 }
 
-func secretLink(l trace.Link) bool { return slices.ContainsFunc(l.Attributes, secret) }
+func secretLink(l trace.Link) bool { return anySecret(l.Attributes) }
 
 // SpanCM starts a span whatever groups are on; end it with [End].
 func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
@@ -125,7 +125,7 @@ func TraceErrFn(group SpanGroup, name string, fn func(context.Context) error) fu
 // startSpan leaves attrs on the caller's stack: the recorder copies them, and so
 // does who else is given them.
 func startSpan(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue) (context.Context, trace.Span) {
-	if slices.ContainsFunc(attrs, secret) {
+	if anySecret(attrs) {
 		attrs = privateCopy(attrs)
 	}
 	if p := active.Load(); p != nil && p.Traces != nil && ctx != nil && !tracersInContext.Load() {
