@@ -137,6 +137,22 @@ func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return private
 }
 
+// anySecret reports whether anything in the attributes has to be redacted. It is on
+// the path of every span, and looks at them where they are.
+func anySecret(attrs []attribute.KeyValue) bool {
+	strictly := strict.Load()
+	for i := range attrs {
+		kv := &attrs[i]
+		if DefaultRedactKeys.Has(string(kv.Key)) || strictly && isRedacted(string(kv.Key), nil) {
+			return true
+		}
+		if t := kv.Value.Type(); (t == attribute.MAP || t == attribute.SLICE) && holdsSecret(kv.Value) {
+			return true
+		}
+	}
+	return false
+}
+
 // secret reports whether anything in the attribute has to be redacted.
 func secret(kv attribute.KeyValue) bool {
 	return isRedacted(string(kv.Key), nil) || holdsSecret(kv.Value)

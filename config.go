@@ -263,7 +263,7 @@ var declared struct {
 }
 
 // DeclareVariables tells lens of variables under a prefix given to [FromEnv]
-// that the program reads itself, so that they are not warned about as
+// that the application reads itself, so that they are not warned about as
 // misspelt. Give full names, before FromEnv is called.
 func DeclareVariables(names ...string) {
 	declared.Lock()
@@ -440,7 +440,7 @@ func (c Config) from(key string) string {
 }
 
 // String returns every setting on one line, each with the variable that it
-// came from, "default", or "code" when the program changed it. It holds no
+// came from, "default", or "code" when the application changed it. It holds no
 // secret: of headers it says only whether there are any, and user-info in an
 // endpoint, which set-up refuses, is left out.
 func (c Config) String() string {
@@ -455,7 +455,7 @@ func (c Config) String() string {
 type Setting struct {
 	Name   string // in lower case, as "span_groups"
 	Value  string // text is quoted, and a secret is "[REDACTED]"
-	Source string // the variable that it came from, "default", or "code" when the program changed it
+	Source string // the variable that it came from, "default", or "code" when the application changed it
 }
 
 // Settings returns every setting with where it came from. It holds no secret.

@@ -32,16 +32,28 @@
 // os.Exit and log.Fatal skip deferred calls, so the exit code is returned from
 // a function that has shut telemetry down.
 //
+// # Which function starts a span
+//
+//	a piece of work, in a group                     ManagedSpan, and defer End(span, &err)
+//	the same with a kind, links or a start time     ManagedSpanWith
+//	a function that is to be wrapped                TraceFn, TraceErrFn
+//	work that has ended already                     EmitSpan
+//	work related to a span that is not its parent   LinkedSpan, which has no group
+//	goroutines that are waited for together         NewTaskGroup, TaskGroup.Go
+//	a library that takes a trace.TracerProvider     GroupTracerProvider
+//	a span that is always wanted, without a group   SpanCM
+//	HTTP                                            package lenshttp
+//
 // # Cost
 //
-// Off: one atomic load and one probe of a perfect hash. On: what the SDK's span
-// costs, an entry in the table of open spans, and a place in a queue; ending a
-// span never waits for the network.
+// Off: one atomic load and one probe of a perfect hash. On: one object for the
+// span, an entry in the table of open spans, and a place in a queue; ending a span
+// never waits for the network.
 //
 // # Identity
 //
 // Rank, world size and run id are taken from what the launcher left in the
-// environment, unless the program or the operator says otherwise: code beats the
+// environment, unless the application or the operator says otherwise: code beats the
 // variables of the operator, and these beat what is found out.
 //
 // docs/differences.md lists where lens differs from NeMo Lens and NeMo Gym, and

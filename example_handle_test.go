@@ -111,7 +111,7 @@ func ExampleTelemetryHandle_OpenSpans() {
 	// 0
 }
 
-// Where the spans go and under which id, for the program's own banner.
+// Where the spans go and under which id, for the application's own banner.
 func ExampleTelemetryHandle_Endpoint() {
 	cfg := lens.DefaultConfig()
 	cfg.Enabled, cfg.RunID = true, "run-7"
@@ -139,7 +139,7 @@ func ExampleTelemetryHandle_Tracer() {
 	// Output: tokenize
 }
 
-// Metrics of the program go the way of the spans. A reader of its own, one of
+// Metrics of the application go the way of the spans. A reader of its own, one of
 // Prometheus for example, gets them too.
 func ExampleTelemetryHandle_Meter() {
 	reader := sdkmetric.NewManualReader()

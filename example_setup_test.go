@@ -107,7 +107,7 @@ func ExampleWithAllowReinit() {
 	// Output: true
 }
 
-// A library that borrows what the program has set up, and leaves it running.
+// A library that borrows what the application has set up, and leaves it running.
 func ExampleCurrent() {
 	fmt.Println(lens.Current().IsExporting()) // safe on nil
 	h := setUp()
@@ -221,7 +221,7 @@ func ExampleWithExportStrategy() {
 	// rank 4 exports: true
 }
 
-// An exporter of the program's own takes the place of the configured one.
+// An exporter of the application's own takes the place of the configured one.
 func ExampleWithSpanExporter() {
 	var exporter lens.SpanExporter = printer{}
 	h := setUp(lens.WithSpanExporter(exporter))
@@ -279,7 +279,7 @@ func (s *slowest) Shutdown(context.Context) error {
 
 func (s *slowest) ForceFlush(context.Context) error { return nil }
 
-// lens's own messages go where the program's log goes.
+// lens's own messages go where the application's log goes.
 func ExampleWithLogger() {
 	var out bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&out, nil))

@@ -13,7 +13,7 @@ import (
 )
 
 // A variable under the prefix that lens does not know is taken for a misspelt
-// one, unless the program says that it is its own.
+// one, unless the application says that it is its own.
 func ExampleDeclareVariables() {
 	lens.DeclareVariables("TRAINER_DATA_PATH")
 	defer setenv("TRAINER_ENABLED=on", "TRAINER_EXPORTER=none", "TRAINER_DATA_PATH=/data", "TRAINER_SPAN_GROUP=all")()

@@ -68,7 +68,7 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
 	warn(detectWarnings)
-	// Clean, also for the processors and readers of the program.
+	// Clean, also for the processors and readers of the application.
 	res := guard.CleanResource(o.resource(cfg, runID, inherited, detected))
 	if cfg.TracesEnabled {
 		if err := p.planTraces(ctx, res); err != nil {
@@ -152,7 +152,7 @@ func (p *plan) exporter(signal otelenv.Signal) string {
 // hasNoDestination reports whether nobody has said where the signal goes although
 // somebody has for another one: a receiver of spans alone must not make a second one
 // necessary at the default endpoint, nor a test that keeps its spans in memory. When
-// nothing at all is said, all signals go to the default endpoint.
+// nothing is configured, all signals go to the default endpoint.
 func (p *plan) hasNoDestination(signal otelenv.Signal, exporter string) bool {
 	if exporter != exporterOTLP || p.cfg.Endpoint != "" {
 		return false
@@ -387,7 +387,7 @@ func (c Config) otlp(signal otelenv.Signal) otelenv.Own {
 }
 
 // variable names a setting for a message that asks to change it: the variable that
-// it came from, else the one that would give it, and the field when the program set
+// it came from, else the one that would give it, and the field when the application set
 // it in code or reads no environment.
 func (c Config) variable(key, field string, set bool) string {
 	switch {

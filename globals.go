@@ -61,7 +61,7 @@ func installGlobals(decision *bool, p *pipeline.Pipeline) {
 	}
 }
 
-// globalPropagator is the global one when the program or a set-up has installed one,
+// globalPropagator is the global one when the application or a set-up has installed one,
 // else W3C trace context and baggage: OTel's own default carries nothing.
 func globalPropagator() propagation.TextMapPropagator {
 	if p := otel.GetTextMapPropagator(); !globals.IsDefault(p) {

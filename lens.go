@@ -116,7 +116,7 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 func WithConsoleWriter(w io.Writer) Option { return func(o *options) { o.consoleWriter = w } }
 
 // WithGlobalProvider decides whether the OTel globals become lens's. Without
-// it they do, unless the program has installed a tracer provider of its own.
+// it they do, unless the application has installed a tracer provider of its own.
 func WithGlobalProvider(install bool) Option { return func(o *options) { o.global = &install } }
 
 // WithStrictRedaction also redacts text under keys whose last dotted part is one
@@ -353,7 +353,7 @@ func warn(ws []envtext.Warning) {
 }
 
 // Current returns the handle of the enabled set-up that has not been shut down,
-// or nil: for a library that has to know whether the program has set telemetry
+// or nil: for a library that has to know whether the application has set telemetry
 // up, and must not shut it down. It takes no lock.
 func Current() *TelemetryHandle { return current.Load() }
 

@@ -91,12 +91,20 @@ func (t *liveTracer) Start(ctx context.Context, name string, opts ...trace.SpanS
 // on it and end it, so a recording span of the caller must not be found there;
 // its identity stays, for the header and for children.
 func passOver(ctx context.Context) (context.Context, trace.Span) {
-	current := trace.SpanFromContext(ctx)
+	current := spanFrom(ctx)
 	if !current.IsRecording() {
 		return ctx, off
 	}
 	ctx = trace.ContextWithSpanContext(ctx, current.SpanContext())
 	return ctx, trace.SpanFromContext(ctx)
+}
+
+// spanFrom is trace.SpanFromContext for a context of any type: one that panics has no
+// span.
+func spanFrom(ctx context.Context) (s trace.Span) {
+	s = off
+	defer func() { _ = recover() }()
+	return trace.SpanFromContext(ctx)
 }
 
 // handleTracer is the tracer of one handle, which stops with it.

@@ -3,9 +3,11 @@
 package lens
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -41,10 +43,63 @@ func TestReadmeProgramsRun(t *testing.T) {
 		out, err := exec.Command("go", "vet", file).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		cmd := exec.Command("go", "run", file)
-		cmd.Env = append(os.Environ(), "NEMO_LENS_ENABLED=1", "NEMO_LENS_EXPORTER=console", "NEMO_LENS_SPAN_GROUPS=step", "NEMO_LENS_METRICS_ENABLED=0")
+		cmd.Env = append(os.Environ(), "NEMO_LENS_ENABLED=1", "NEMO_LENS_EXPORTER=console", "NEMO_LENS_METRICS_ENABLED=0")
 		stdout, err := cmd.Output()
 		require.NoError(t, err)
-		require.Contains(t, string(stdout), `"Name":"train.step"`)
+		require.Contains(t, string(stdout), `"Name":"train"`)
+	}
+}
+
+func TestReadmeBeginsWithTheQuickstart(t *testing.T) {
+	source, err := os.ReadFile("examples/quickstart/main.go")
+	require.NoError(t, err)
+	_, program, _ := strings.Cut(string(source), "\npackage main\n")
+	require.Equal(t, "package main\n"+program, blocks(readme(t), "go")[0])
+}
+
+// The Go blocks of a page are the files of one package.
+func TestDocsCompile(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	compiled := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		dir, args := t.TempDir(), []string{"vet"}
+		for i, block := range blocks(string(text), "go") {
+			file := filepath.Join(dir, fmt.Sprintf("block%d.go", i))
+			require.NoError(t, os.WriteFile(file, []byte(block), 0o600))
+			args = append(args, file)
+		}
+		if len(args) == 1 {
+			continue
+		}
+		out, err := exec.Command("go", args...).CombinedOutput()
+		require.NoError(t, err, "%s: %s", page, out)
+		compiled += len(args) - 1
+	}
+	require.GreaterOrEqual(t, compiled, 2)
+}
+
+// What the pages call a file or a folder of the repository is one.
+func TestDocsNameFilesThatExist(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	path := regexp.MustCompile("`((?:internal|examples|docs)/[a-z0-9_/]+[a-z0-9](?:\\.go)?|[a-z_]+\\.go)`")
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			require.FileExists(t, filepath.Join(filepath.Dir(page), m[1]), page)
+		}
+		for _, m := range path.FindAllStringSubmatch(string(text), -1) {
+			if m[1] == "doc.go" { // each folder has one
+				continue
+			}
+			_, err := os.Stat(m[1])
+			require.NoError(t, err, page)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // distroName is telemetry.distro.name.
 const distroName = "nemo-lens"
 
-// effectiveServiceName is the name that the program gave in code, else the
+// effectiveServiceName is the name that the application gave in code, else the
 // operator's, else the default. A name in code that is the default cannot be
 // told from none.
 func (c Config) effectiveServiceName(lookup envtext.Lookup) string {
@@ -42,7 +42,7 @@ func (c Config) variableOr(key, other string) string {
 
 // resource puts the attributes together; of two with one key the later wins:
 // what was found out, then what the operator's variables say, then what the
-// configuration and the program say. Rank, world size, run id and the service's
+// configuration and the application say. Rank, world size, run id and the service's
 // name have been decided by the same order before, and the process is no matter
 // of opinion.
 func (o *options) resource(cfg Config, runID string, inherited, detected []attribute.KeyValue) *resource.Resource {

@@ -27,7 +27,7 @@ func WithSpanAttributes(ctx context.Context, attrs ...attribute.KeyValue) contex
 	if len(attrs) == 0 {
 		return ctx
 	}
-	outer, _ := ctx.Value(scopedKey{}).([]attribute.KeyValue)
+	outer, _ := valueIn(ctx, scopedKey{}).([]attribute.KeyValue)
 	merged := slices.Clone(outer)
 	for _, kv := range privateCopy(attrs) {
 		if i := slices.IndexFunc(merged, func(have attribute.KeyValue) bool { return have.Key == kv.Key }); i >= 0 {
@@ -47,4 +47,10 @@ func scopedAttributes(ctx context.Context) []attribute.KeyValue {
 	}
 	attrs, _ := ctx.Value(scopedKey{}).([]attribute.KeyValue)
 	return attrs
+}
+
+// valueIn is ctx.Value for a context of any type: one that panics has no value.
+func valueIn(ctx context.Context, key any) (v any) {
+	defer func() { _ = recover() }()
+	return ctx.Value(key)
 }

@@ -10,7 +10,7 @@ import (
 var stopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
 // raise sends the signal to this process again, now that nobody handles it.
-// When the program does handle it, the program decides.
+// When the application does handle it, the application decides.
 func raise(sig os.Signal) {
 	if s, ok := sig.(syscall.Signal); ok {
 		_ = syscall.Kill(os.Getpid(), s)

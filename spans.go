@@ -56,7 +56,7 @@ func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
-	if cfg := trace.NewSpanStartConfig(private...); slices.ContainsFunc(cfg.Attributes(), secret) || slices.ContainsFunc(cfg.Links(), secretLink) {
+	if cfg := trace.NewSpanStartConfig(private...); anySecret(cfg.Attributes()) || slices.ContainsFunc(cfg.Links(), secretLink) {
 		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
 	}
 	return startSpanWith(ctx, scopeHelpers, group, name, private...)
@@ -78,7 +78,7 @@ func rebuilt(cfg trace.SpanConfig, attrs []attribute.KeyValue) []trace.SpanStart
 	return opts
 }
 
-func secretLink(l trace.Link) bool { return slices.ContainsFunc(l.Attributes, secret) }
+func secretLink(l trace.Link) bool { return anySecret(l.Attributes) }
 
 // SpanCM starts a span whatever groups are on; end it with [End].
 func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
@@ -125,7 +125,7 @@ func TraceErrFn(group SpanGroup, name string, fn func(context.Context) error) fu
 // startSpan leaves attrs on the caller's stack: the recorder copies them, and so
 // does who else is given them.
 func startSpan(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue) (context.Context, trace.Span) {
-	if slices.ContainsFunc(attrs, secret) {
+	if anySecret(attrs) {
 		attrs = privateCopy(attrs)
 	}
 	if p := active.Load(); p != nil && p.Traces != nil && ctx != nil && !tracersInContext.Load() {
@@ -140,7 +140,11 @@ func startSpanWith(ctx context.Context, scope string, group SpanGroup, name stri
 		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
 	}
 	if tracersInContext.Load() {
-		if t, ok := ctx.Value(tracerKey{}).(trace.Tracer); ok {
+		switch t, ok := tracerIn(ctx); {
+		case !ok:
+			log().Warn("endless context", fmt.Sprintf("Value of a context (%T) starts spans without end; the span %q is not recorded", ctx, name))
+			return ctx, noop.Span{}
+		case t != nil:
 			return t.Start(ctx, name, opts...)
 		}
 	}
@@ -159,6 +163,24 @@ type tracerKey struct{}
 // tracersInContext is set once WithTracer was called, so that programs that
 // never do pay for no look-up.
 var tracersInContext atomic.Bool
+
+// lookups are under way, and endless of them were found to be nested without end.
+var lookups, endless atomic.Int64
+
+// tracerIn returns the tracer of WithTracer, or nil. It reports false for a context
+// whose Value starts a span, which asks for the tracer again, and so on: when many
+// look-ups are under way one asks its own stack.
+func tracerIn(ctx context.Context) (t trace.Tracer, ok bool) {
+	const crowded, nested = 64, 16
+	defer lookups.Add(-1)
+	if lookups.Add(1) > crowded && framesOf("github.com/nemo-lens/lens.tracerIn", nested) >= nested {
+		endless.Add(1)
+		return nil, false
+	}
+	before := endless.Load()
+	t, _ = valueIn(ctx, tracerKey{}).(trace.Tracer)
+	return t, endless.Load() == before
+}
 
 // WithTracer returns a context below which the primitives start their spans
 // with t.
@@ -190,9 +212,10 @@ func ambientTracer(scope string) trace.Tracer {
 // nil span and a nil err are allowed; ending twice ends once.
 //
 // A non-nil *err is recorded as an exception event and sets the status to
-// Error, except for a cancellation, which only ends the span: context.Canceled
+// Error, except for a cancellation, which only ends the span: context.Canceled,
 // a gRPC status with the code Canceled, and the cause with which the context
-// of the start was cancelled, wrapped or not; of joined errors all have to be that.
+// of the start was cancelled, wrapped or not; of joined errors all have to be
+// that. Of a span that [WithTracer]'s tracer started the context is not known.
 // The exception's type is that of the first error in the chain that does more
 // than to add text. A panic is recorded once, with its
 // stack, by the innermost span that it passes; every span that it passes ends
@@ -286,23 +309,25 @@ func alreadyRecorded(r any) bool {
 	return known && innerEndOnStack()
 }
 
-func innerEndOnStack() bool {
+func innerEndOnStack() bool { return framesOf("github.com/nemo-lens/lens.End", 2) > 1 }
+
+// framesOf counts the frames of a function on the stack, up to enough.
+func framesOf(function string, enough int) (count int) {
 	pcs := make([]uintptr, 256)
-	ends := 0
 	for skip := 0; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs)
 		frames := runtime.CallersFrames(pcs[:n])
 		for n > 0 {
 			f, more := frames.Next()
-			if f.Function == "github.com/nemo-lens/lens.End" {
-				ends++
+			if f.Function == function {
+				count++
 			}
 			if !more {
 				break
 			}
 		}
-		if n < len(pcs) || ends > 1 {
-			return ends > 1
+		if n < len(pcs) || count >= enough {
+			return count
 		}
 	}
 }

@@ -201,7 +201,7 @@ func TestEveryKindOfTextIsRedacted(t *testing.T) {
 	require.Equal(t, attribute.ByteSlice("password", []byte("S3")), attrs[0], "the caller's attributes were changed")
 }
 
-func TestJoinedErrorsAreNoMereCancellation(t *testing.T) {
+func TestEndRecordsJoinedErrors(t *testing.T) {
 	rec, _ := recordSpans(t, "job")
 	for _, err := range []error{
 		context.Canceled, fmt.Errorf("rank 3: %w", context.Canceled), errors.Join(context.Canceled, fmt.Errorf("x: %w", context.Canceled)),

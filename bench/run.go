@@ -28,6 +28,7 @@ type promise struct {
 	Low, High float64 // the quartiles
 	Clock     float64 // the ratio of the medians by the clock; 0 when that was not measured
 	Limit     float64 // what the ratio is promised to be at most; 0 for nothing
+	Interval  bool    // Low and High are those of 95 % confidence
 }
 
 // scaled is n, or next to nothing in a tiny run.
@@ -93,7 +94,10 @@ func writePromises(w io.Writer, promises []promise) {
 		}
 		if p.Limit > 0 {
 			limit, held = strings.TrimSuffix(fmt.Sprintf("%.3f", p.Limit), "0"), "no"
-			if p.Median <= p.Limit {
+			switch {
+			case p.Interval && p.Low <= p.Limit && p.Limit < p.High:
+				held = "not decided by this run"
+			case p.Median <= p.Limit:
 				held = "yes"
 			}
 		}

@@ -103,9 +103,9 @@ var telemetryState struct {
 // nemo.gym.service_group. Each server process exports for itself, as rank 0 of
 // 1, whatever export strategy the rest of the job has.
 //
-// When the program has set lens up itself, its handle is returned and
+// When the application has set lens up itself, its handle is returned and
 // [ShutdownTelemetry] leaves it alone. Service name, run id and resource are
-// then the program's. Gym's groups join its spec when it resolves specs against
+// then the application's. Gym's groups join its spec when it resolves specs against
 // [lens.DefaultRegistry].
 func InitTelemetry(opts ...InitOption) *lens.TelemetryHandle {
 	telemetryState.mu.Lock()

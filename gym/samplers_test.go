@@ -67,7 +67,7 @@ func TestNothingStartsWithoutTelemetry(t *testing.T) {
 		r.Stop()
 	}
 	noMoreGoroutines(t, before)
-	assert.Contains(t, log.String(), "the memory profiler was not started", "what was asked for is said in the log")
+	assert.Contains(t, log.String(), "the memory profiler was not started", "what was asked for is logged")
 	assert.NotContains(t, log.String(), "observer", "what telemetry would have started is not")
 }
 

@@ -215,7 +215,7 @@ func (t *ServerTimeline) ReportWhenServing(srv *http.Server, lastStage string) {
 	}
 }
 
-// swallow keeps a panic of the telemetry from the program; defer it.
+// swallow keeps a panic of the telemetry from the application; defer it.
 func swallow(what string) {
 	if v := recover(); v != nil {
 		slog.Debug("gym: "+what, "panic", fmt.Sprint(v))

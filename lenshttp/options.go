@@ -84,7 +84,7 @@ func WithExcludedPaths(paths ...string) Option {
 func WithAlwaysPropagate() Option { return func(c *config) { c.propagate = true } }
 
 // WithPropagators sets the formats of the trace context. Without it they are
-// OpenTelemetry's global ones at the time of the request, once the program or
+// OpenTelemetry's global ones at the time of the request, once the application or
 // SetupTelemetry has installed them, and before that the W3C trace context and
 // baggage. Baggage goes to whoever a transport calls: give trace context alone
 // where that is not wanted.

@@ -1,10 +1,10 @@
 // Package lenslog connects log/slog with traces, in two ways that are independent of
 // each other.
 //
-// # Trace ids in the program's own log
+// # Trace ids in the application's own log
 //
 // What most programs want: the log goes where it always went, and each line says
-// which trace it belongs to. [NewHandler] wraps the program's handler:
+// which trace it belongs to. [NewHandler] wraps the application's handler:
 //
 //	slog.SetDefault(slog.New(lenslog.NewHandler(slog.NewJSONHandler(os.Stderr, nil), lenslog.WithRank(rank))))
 //	…

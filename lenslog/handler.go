@@ -80,7 +80,7 @@ func usable(h slog.Handler) slog.Handler {
 }
 
 type handler struct {
-	next slog.Handler // the program's, with all attributes and groups
+	next slog.Handler // the application's, with all attributes and groups
 	top  slog.Handler // with those before the first group
 	// What came after; a record with a span is given to top with its own attributes
 	// nested, as there is no way out of a group that a handler has been put into.

@@ -53,9 +53,8 @@ func (f *fleet) start(name, kind string, env, args []string) (*process, error) {
 	// What the server may take to end in order, and a little more; then it is killed.
 	p.cmd.WaitDelay = 2*graceful + 2*time.Second
 	p.cmd.Cancel = func() error {
-		_ = p.cmd.Process.Signal(os.Interrupt) // not everywhere
-		_ = stdin.Close()                      // says the same
-		return os.ErrProcessDone               // so that to end in order is no error
+		_ = stdin.Close()        // a signal, too, could come when it listens to none any more
+		return os.ErrProcessDone // so that to end in order is no error
 	}
 	if err := errors.Join(stdinErr, stdoutErr, p.cmd.Start()); err != nil {
 		ask()

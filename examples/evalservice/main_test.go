@@ -1,52 +1,32 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 )
 
-// beMain makes the test binary the program itself, in the processes that it
-// starts, too.
-const beMain = "EVALSERVICE_TEST_BE_MAIN"
-
-// endAtOnce is for the race detector, which waits a second at every exit.
-const endAtOnce = "GORACE=atexit_sleep_ms=0"
-
-// within is far more than anything here takes; reaching it is a failure.
-const within = 5 * time.Minute
-
 func TestMain(m *testing.M) {
-	if os.Getenv(beMain) != "" {
+	if programtest.IsProgram() {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// command is the program as a process of its own, with the telemetry variables
-// given and no others, and with its temporary files in tmp.
+// command is the program as a process of its own, with its temporary files in tmp.
 func command(t *testing.T, binary, tmp string, env []string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, binary, args...)
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "NEMO_") && !strings.HasPrefix(name, "OTEL_") && name != "SLURM_JOB_ID" {
-			cmd.Env = append(cmd.Env, entry)
-		}
-	}
-	cmd.Env = append(append(cmd.Env, env...), beMain+"=1", endAtOnce, "TMPDIR="+tmp, "TMP="+tmp)
+	cmd := programtest.Command(t, append(env, "TMPDIR="+tmp, "TMP="+tmp), args...)
+	cmd.Path = binary
 	return cmd
 }
 
@@ -68,14 +48,9 @@ func programAt(t *testing.T, binary string, env []string, args ...string) (code 
 	t.Helper()
 	tmp := t.TempDir()
 	cmd := command(t, binary, tmp, env, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		var exit *exec.ExitError
-		require.ErrorAs(t, err, &exit)
-	}
-	nothingLeft(t, tmp, out.String())
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	code, stdout, stderr = programtest.Run(t, cmd)
+	nothingLeft(t, tmp, stdout)
+	return code, stdout, stderr
 }
 
 // servers are the lines about the servers that are ready.

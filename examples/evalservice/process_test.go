@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nemo-lens/lens/examples/internal/children"
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 	"github.com/nemo-lens/lens/internal/otlptest"
 )
 
@@ -366,17 +366,7 @@ func start(t *testing.T, tmp string, args ...string) (cmd *exec.Cmd, stdout func
 // eventually waits for a condition that other processes bring about.
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, within, 5*time.Millisecond)
-}
-
-func exitCode(t *testing.T, cmd *exec.Cmd) int {
-	t.Helper()
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		require.NoError(t, err)
-	}
-	return cmd.ProcessState.ExitCode()
+	require.Eventually(t, condition, programtest.Within, 5*time.Millisecond)
 }
 
 const endless = "-rollouts=1000000"
@@ -391,7 +381,7 @@ func TestInterrupt(t *testing.T) {
 		tmp := t.TempDir()
 		cmd, stdout, stderr := start(t, tmp, endless)
 		require.NoError(t, cmd.Process.Signal(sig))
-		assert.Equal(t, exitFailed, exitCode(t, cmd))
+		assert.Equal(t, exitFailed, programtest.Wait(t, cmd))
 		assert.Contains(t, stderr.String(), "the run ended early: interrupted")
 		nothingLeft(t, tmp, stdout())
 	}
@@ -428,7 +418,7 @@ func TestADeadServerIsNamed(t *testing.T) {
 			require.NoError(t, victim.Kill())
 		}
 	}
-	assert.Equal(t, exitFailed, exitCode(t, cmd))
+	assert.Equal(t, exitFailed, programtest.Wait(t, cmd))
 	assert.Contains(t, stderr.String(), "countdown ended by itself")
 	nothingLeft(t, tmp, stdout())
 }

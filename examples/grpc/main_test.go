@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,57 +9,30 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 )
 
-// beMain makes the test binary the program itself, in the processes that it
-// starts, too.
-const beMain = "GRPC_TEST_BE_MAIN"
-
-// within is far more than anything here takes; reaching it is a failure.
-const within = 5 * time.Minute
-
 func TestMain(m *testing.M) {
-	if os.Getenv(beMain) != "" {
+	if programtest.IsProgram() {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stderr))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// command is the program as a process of its own, with the telemetry variables
-// given and no others.
+// command is the program as a process of its own, which sends no metrics.
 func command(t *testing.T, env []string, args ...string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), within)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, self, args...)
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "NEMO_LENS_") && !strings.HasPrefix(entry, "OTEL_") {
-			cmd.Env = append(cmd.Env, entry)
-		}
-	}
-	// The race detector waits a second at every exit.
-	cmd.Env = append(append(cmd.Env, env...), beMain+"=1", "GORACE=atexit_sleep_ms=0", "NEMO_LENS_METRICS_ENABLED=0")
-	return cmd
+	return programtest.Command(t, append(env, "NEMO_LENS_METRICS_ENABLED=0"), args...)
 }
 
 // program runs it to the end.
 func program(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	cmd := command(t, env, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		var exit *exec.ExitError
-		require.ErrorAs(t, err, &exit)
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	return programtest.Run(t, command(t, env, args...))
 }
 
 // server is the program as a server process.

@@ -1,11 +1,10 @@
 // Command quickstart is the least that a program needs: set up from the
-// environment, trace a function, shut down.
+// environment, trace functions, shut down. It is the first program of the README.
 package main
 
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,34 +12,47 @@ import (
 	"github.com/nemo-lens/lens"
 )
 
-func main() {
+func main() { os.Exit(run()) } // os.Exit skips deferred calls, so they are in run
+
+func run() int {
 	ctx := context.Background()
 	cfg, err := lens.FromEnv("", "", nil)
-	exitOn(err, 2)
-	telemetry, err := lens.SetupTelemetry(ctx, cfg)
-	exitOn(err, 2)
-	for _, x := range []float64{9, -1} {
-		root, err := squareRoot(ctx, x)
-		fmt.Fprintf(os.Stderr, "squareRoot(%v) = %v, error: %v\n", x, root, err)
-	}
-	exitOn(telemetry.Shutdown(ctx), 1) // says how many spans were lost, if any
-}
-
-// squareRoot is one span. The error that it returns is recorded on the span.
-func squareRoot(ctx context.Context, x float64) (root float64, err error) {
-	_, span := lens.ManagedSpan(ctx, lens.Evaluate, "quickstart.square_root", attribute.Float64("x", x))
-	defer lens.End(span, &err)
-	if x < 0 {
-		return 0, fmt.Errorf("x=%v: want a number of at least 0", x)
-	}
-	return math.Sqrt(x), nil
-}
-
-// exitOn ends the program on an error. os.Exit runs no deferred call, which is
-// why main shuts down in its last line and not in a defer.
-func exitOn(err error, code int) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		os.Exit(code)
+		fmt.Fprintln(os.Stderr, err)
+		return 2
 	}
+	telemetry, err := lens.SetupTelemetry(ctx, cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer func() {
+		if err := telemetry.Shutdown(ctx); err != nil { // says how many spans were lost
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	if err := train(ctx, 3); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// train is in the group Job, which the preset "default" switches on.
+func train(ctx context.Context, steps int) (err error) {
+	ctx, span := lens.ManagedSpan(ctx, lens.Job, "train", attribute.Int("steps", steps))
+	defer lens.End(span, &err) // records the error that train returns, and panics
+	for i := range steps {
+		if err := step(ctx, i); err != nil { // with this ctx, spans of step are children
+			return err
+		}
+	}
+	return nil
+}
+
+// step is in the group Step: NEMO_LENS_SPAN_GROUPS=per_step switches it on.
+func step(ctx context.Context, i int) (err error) {
+	_, span := lens.ManagedSpan(ctx, lens.Step, "train.step", attribute.Int("dl.iteration", i))
+	defer lens.End(span, &err)
+	return nil
 }

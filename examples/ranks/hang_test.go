@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 	"github.com/nemo-lens/lens/internal/flight"
 	"github.com/nemo-lens/lens/internal/flight/postmortem"
 )
@@ -54,7 +55,7 @@ func TestWhoHangsAndWhere(t *testing.T) {
 		require.NoError(t, cmd.Process.Kill())
 	}
 	for _, cmd := range cmds {
-		wait(t, cmd)
+		programtest.Wait(t, cmd)
 	}
 
 	report, err := postmortem.Load(t.Context(), dir, postmortem.Options{Now: time.Now().Add(time.Minute)})

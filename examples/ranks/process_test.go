@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 	"github.com/nemo-lens/lens/internal/otlptest"
 )
 
@@ -32,23 +32,12 @@ func rankCommands(t *testing.T, n int, env []string, args ...string) ([]*exec.Cm
 	var errs []*bytes.Buffer
 	for rank := range n {
 		place := []string{"RANK=" + strconv.Itoa(rank), "WORLD_SIZE=" + strconv.Itoa(n), "LOCAL_RANK=" + strconv.Itoa(rank)}
-		cmd := command(t, append(place, env...), append([]string{asRank, "-rendezvous=" + rendezvous}, args...)...)
+		cmd := programtest.Command(t, append(place, env...), append([]string{asRank, "-rendezvous=" + rendezvous}, args...)...)
 		errs = append(errs, &bytes.Buffer{})
 		cmd.Stderr = errs[rank]
 		cmds = append(cmds, cmd)
 	}
 	return cmds, errs
-}
-
-// wait returns the exit code.
-func wait(t *testing.T, cmd *exec.Cmd) int {
-	t.Helper()
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		require.NoError(t, err)
-	}
-	return cmd.ProcessState.ExitCode()
 }
 
 // row is a line of the table of the strategies.
@@ -149,9 +138,9 @@ func TestTheSlowRankIsFound(t *testing.T) {
 
 // The structure of one job: who is inside whom, across processes.
 func TestOneTraceAcrossRanks(t *testing.T) {
-	t.Setenv(beMain, "1")
-	name, value, _ := strings.Cut(endAtOnce, "=")
-	t.Setenv(name, value)
+	for name, value := range programtest.Variables {
+		t.Setenv(name, value)
+	}
 	for _, name := range []string{"NEMO_LENS_ENABLED", "NEMO_LENS_SPAN_GROUPS", "NEMO_LENS_EXPORT_SAMPLE_RATE"} {
 		t.Setenv(name, "")
 	}
@@ -203,7 +192,7 @@ func TestRanksSendToACollector(t *testing.T) {
 		require.NoError(t, cmd.Start())
 	}
 	for rank, cmd := range cmds {
-		assert.Equal(t, exitOK, wait(t, cmd), errs[rank])
+		assert.Equal(t, exitOK, programtest.Wait(t, cmd), errs[rank])
 	}
 	// The default groups: no steps. Everything was delivered before the ranks ended.
 	spans := srv.Spans()
@@ -223,7 +212,7 @@ func TestRanksSendToACollector(t *testing.T) {
 // eventually waits for a condition that other processes bring about.
 func eventually(t *testing.T, condition func() bool) {
 	t.Helper()
-	require.Eventually(t, condition, within, 5*time.Millisecond)
+	require.Eventually(t, condition, programtest.Within, 5*time.Millisecond)
 }
 
 func notEmpty(path string) bool {
@@ -244,9 +233,9 @@ func TestADeadRankIsNamed(t *testing.T) {
 	}
 	eventually(t, func() bool { return notEmpty(spanFile(dir, 2)) }) // it trains
 	require.NoError(t, cmds[2].Process.Kill())
-	wait(t, cmds[2])
+	programtest.Wait(t, cmds[2])
 	for _, rank := range []int{0, 1} {
-		assert.Equal(t, exitFailed, wait(t, cmds[rank]))
+		assert.Equal(t, exitFailed, programtest.Wait(t, cmds[rank]))
 		assert.Contains(t, errs[rank].String(), "rank 2: the connection")
 		spans, err := readSpans(spanFile(dir, rank))
 		require.NoError(t, err)
@@ -271,7 +260,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	t.Parallel()
 	tmp := t.TempDir()
-	cmd := command(t, []string{"TMPDIR=" + tmp, "OTEL_BSP_SCHEDULE_DELAY=20"}, "-n=3", "-steps=100000000", "-strategy=all_ranks")
+	cmd := programtest.Command(t, []string{"TMPDIR=" + tmp, "OTEL_BSP_SCHEDULE_DELAY=20"}, "-n=3", "-steps=100000000", "-strategy=all_ranks")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	require.NoError(t, cmd.Start())
@@ -280,7 +269,7 @@ func TestInterrupt(t *testing.T) {
 		return err == nil && len(started) == 1 && notEmpty(started[0])
 	})
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
-	assert.Equal(t, exitFailed, wait(t, cmd))
+	assert.Equal(t, exitFailed, programtest.Wait(t, cmd))
 	assert.Contains(t, stderr.String(), "interrupt signal received")
 	left, err := os.ReadDir(tmp)
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nemo-lens/lens/examples/internal/mlp"
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 	"github.com/nemo-lens/lens/examples/ranks/internal/collective"
 )
 
@@ -21,7 +22,7 @@ var defaults = settings{steps: 120, batch: 32, hidden: 16, learningRate: 0.01, s
 // trained runs a job of n ranks in this process, over real connections.
 func trained(t *testing.T, s settings, n int) ([]*trainer, []mlp.Evaluation) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), programtest.Within)
 	defer cancel()
 	file := filepath.Join(t.TempDir(), "rendezvous")
 	trainers, evaluations, errs := make([]*trainer, n), make([]mlp.Evaluation, n), make([]error, n)

@@ -70,7 +70,7 @@ func TestSpansArriveAtAnOTLPReceiver(t *testing.T) {
 	}
 }
 
-// With nobody listening the model is trained all the same, and the loss is said.
+// With nobody listening the model is trained all the same, and the loss is logged.
 func TestTrainingSurvivesAnAbsentCollector(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := child(t, []string{"NEMO_LENS_ENABLED=1", "NEMO_LENS_METRICS_ENABLED=0",

@@ -3,37 +3,20 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 )
 
-// child runs the program as a process of its own, with the telemetry variables
-// given and no others.
+// child runs the program as a process of its own.
 func child(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.CommandContext(t.Context(), self, args...)
-	for _, entry := range os.Environ() {
-		if !strings.HasPrefix(entry, "NEMO_LENS_") && !strings.HasPrefix(entry, "OTEL_") {
-			cmd.Env = append(cmd.Env, entry)
-		}
-	}
-	cmd.Env = append(append(cmd.Env, env...), beMain+"=1")
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		var exit *exec.ExitError
-		require.ErrorAs(t, err, &exit)
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	return programtest.Run(t, programtest.Command(t, env, args...))
 }
 
 func TestConsoleExporterOwnsStandardOutput(t *testing.T) {

@@ -14,14 +14,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/examples/internal/programtest"
 )
 
-// beMain, when set, makes the test binary run the program itself: that is how the
-// tests start it as a child process.
-const beMain = "LENS_TRAINING_TEST_BE_MAIN"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(beMain) != "" {
+	if programtest.IsProgram() {
 		main()
 	}
 	goleak.VerifyTestMain(m)

@@ -135,7 +135,7 @@
 //	FD6  secrets in error text          TestFieldD6SecretsInErrors, FuzzCleanURL (lenshttp)
 //	FD7  series per Host header         TestFieldD7OneSeriesForAnyHost (lenshttp)
 //	FD8  headers with many values       TestFieldD8ManyValuedHeaders, TestW3CTraceparent, TestW3CTracestate (lenshttp)
-//	FD9  cancellation in any form       TestFieldD9ACancellationInAnyFormIsNoError; TestCanceled, TestCanceledIn (internal/errtype)
+//	FD9  cancellation in any form       TestFieldD9ACancellationInAnyFormIsNoError, TestFieldD9ACauseOfTheProgramsOwn; TestCanceled, TestCanceledIn (internal/errtype)
 //	FD10 a redirect below a rollout     TestFieldD10RedirectKeepsTheRollout (gym)
 //	FD11 keep-alive lines of a stream   TestFieldD11KeepAliveIsNoToken (gym)
 //

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
@@ -108,6 +109,7 @@ func (s *span) InstrumentationLibrary() instrumentation.Library { return s.scope
 
 // cleaned is the resource and scope of the last span, repaired.
 type cleaned struct {
+	place                   *instrumentation.Scope // of a recorder's span, which says that it is the same without a look
 	resource, cleanResource *resource.Resource
 	scope, cleanScope       instrumentation.Scope
 	dirty                   bool
@@ -115,7 +117,15 @@ type cleaned struct {
 
 // of makes c that of s.
 func (c *cleaned) of(s sdktrace.ReadOnlySpan) {
-	res, scope := s.Resource(), s.InstrumentationScope()
+	res := s.Resource()
+	var place *instrumentation.Scope
+	if ours, ok := s.(interface{ Scope() *instrumentation.Scope }); ok {
+		if place = ours.Scope(); place == c.place && c.cleanResource != nil && res == c.resource {
+			return
+		}
+	}
+	c.place = place
+	scope := s.InstrumentationScope()
 	if c.cleanResource != nil && res == c.resource && scope == c.scope {
 		return
 	}
@@ -124,10 +134,43 @@ func (c *cleaned) of(s sdktrace.ReadOnlySpan) {
 	c.dirty = c.cleanResource != res || c.cleanScope != scope
 }
 
+// isFine reports that nothing in s needs repair. It takes no copies, because nearly
+// every span is fine; that some need a closer look is no answer.
+func (l TextLimits) isFine(s sdktrace.ReadOnlySpan, group *cleaned) bool {
+	return !group.dirty && isShort(s.Name(), l.Name) && areShort(s.Attributes(), l.Value) &&
+		isShort(s.Status().Description, l.Value) && len(s.Events()) == 0 && len(s.Links()) == 0
+}
+
+func areShort(attrs []attribute.KeyValue, limit int) bool {
+	for i := range attrs {
+		kv := &attrs[i]
+		if !utf8.ValidString(string(kv.Key)) {
+			return false
+		}
+		switch kv.Value.Type() {
+		case attribute.STRING:
+			if !isShort(kv.Value.AsString(), limit) {
+				return false
+			}
+		case attribute.BYTESLICE, attribute.STRINGSLICE, attribute.SLICE, attribute.MAP:
+			return false
+		}
+	}
+	return true
+}
+
+// isShort reports that s is valid and has no more bytes than it may have characters.
+func isShort(s string, limit int) bool {
+	return (limit < 0 || len(s) <= limit) && utf8.ValidString(s)
+}
+
 // fix returns a copy of s in which all text is valid and within the limits, or nil when
 // nothing needs repair. The trace state needs nothing: the API accepts printable
 // ASCII only.
 func (l TextLimits) fix(s sdktrace.ReadOnlySpan, group *cleaned) *span {
+	if l.isFine(s, group) {
+		return nil
+	}
 	out := span{
 		ReadOnlySpan: s, name: FixText(s.Name(), l.Name), status: s.Status(), events: s.Events(), links: s.Links(),
 		scope: group.cleanScope, resource: group.cleanResource,

@@ -121,6 +121,7 @@ const (
 )
 
 func (p *Provider) askForParent(ctx context.Context, found *parent) (ok bool) {
+	before := p.faults[ContextFault].Load()
 	inside := &p.open.here().lookups
 	defer inside.Add(-1)
 	if inside.Add(1) > crowded && isNested() {
@@ -128,9 +129,8 @@ func (p *Provider) askForParent(ctx context.Context, found *parent) (ok bool) {
 		return false
 	}
 	defer func() {
-		if !ok {
-			r := recover()
-			*found = parent{}
+		if r := recover(); r != nil {
+			*found, ok = parent{}, false
 			p.fault(ContextFault, func() string { return fmt.Sprintf("Value of a context (%T) panicked: %s", ctx, textOf(r)) })
 		}
 	}()
@@ -144,7 +144,9 @@ func (p *Provider) askForParent(ctx context.Context, found *parent) (ok bool) {
 	default:
 		found.set(s.SpanContext())
 	}
-	return true
+	// One that starts spans to answer is asked no second time: at every level of
+	// what it started that would double the number of spans.
+	return p.faults[ContextFault].Load() == before
 }
 
 func isNested() bool {
