@@ -164,8 +164,10 @@ func TestViewOfAFlightRecorderThatWrapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	const all = 100
+	var lines []string
 	for i := range all {
 		now := time.Now().UnixNano()
+		lines = append(lines, fmt.Sprintf(`{"traceId":"01%030d","spanId":"01%012d%02x","name":"train.step","startTimeUnixNano":"%d","endTimeUnixNano":"%d"}`, 0, 0, i, now, now))
 		r.End(r.Begin(&flight.Start{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1, 7: byte(i)}, Name: "train.step", Start: now}), now, codes.Unset)
 	}
 	r.Close()
@@ -177,6 +179,22 @@ func TestViewOfAFlightRecorderThatWrapped(t *testing.T) {
 	kept := len(v.Spans)
 	if want := fmt.Sprintf("%d earlier spans that their flight recorders have overwritten", all-kept); kept == 0 || kept == all || v.LeftOut != want {
 		t.Errorf("%d spans, left out %q", kept, v.LeftOut)
+	}
+	// What was written to a file as well is not left out.
+	exported := filepath.Join(t.TempDir(), "0.jsonl")
+	for _, n := range []int{all, all - 3} {
+		text := fmt.Sprintf(`{"resourceSpans":[{"resource":{"attributes":[{"key":"dl.rank","value":{"intValue":"0"}},{"key":"dl.world_size","value":{"intValue":"1"}},{"key":"nemo.run.id","value":{"stringValue":"run-1"}}]},"scopeSpans":[{"spans":[%s]}]}]}`,
+			strings.Join(lines[all-n:], ","))
+		if err := os.WriteFile(exported, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if n < all {
+			want = "3 earlier spans that their flight recorders have overwritten"
+		}
+		if v := viewJSON(t, r.Path(), exported); v.LeftOut != want || v.Processes != 1 || len(v.Spans) != n {
+			t.Errorf("with %d lines: %d spans of %d processes, left out %q", n, len(v.Spans), v.Processes, v.LeftOut)
+		}
 	}
 	// The same bytes from standard input, packed and not.
 	var packed bytes.Buffer

@@ -14,6 +14,10 @@ import (
 	"github.com/nemo-lens/lens/internal/flight"
 )
 
+// recorded counts the finished spans that flight recorders of a process have kept, and those that
+// they have not.
+type recorded struct{ kept, overwritten, noSlot int64 }
+
 // ReadFlight reads the file of a flight recorder, which its process may be writing.
 func (r *Reader) ReadFlight(path string) error {
 	r.Report.Files++
@@ -39,14 +43,15 @@ func (r *Reader) flight(f *flight.File, err error) error {
 		Run: f.RunID, Service: f.Service, Host: f.Host, Rank: small(int64(f.Rank)), World: small(int64(f.WorldSize)), PID: f.PID,
 	})
 	if r.Store.recorded == nil {
-		r.Store.recorded = map[uint32]bool{}
+		r.Store.recorded = map[uint32]recorded{}
 	}
-	r.Store.recorded[process] = true
+	of := r.Store.recorded[process]
+	kept := int64(len(f.Ended))
+	of.kept += kept
+	of.overwritten += max(int64(f.EndedCount)-kept, 0)
+	of.noSlot += int64(f.Missed)
+	r.Store.recorded[process] = of
 	r.Report.Recorders++
-	if kept := uint64(len(f.Ended)); f.EndedCount > kept {
-		r.Report.Overwritten += int64(f.EndedCount - kept)
-	}
-	r.Report.NoSlot += int64(f.Missed)
 	r.Report.Slots += int64(f.Unfinished + f.Absent)
 	for i := range f.Ended {
 		r.flightSpan(process, &f.Ended[i], f.Ended[i].End)
@@ -115,13 +120,13 @@ func (s *Store) joinRecorded() {
 	joined := false
 	for i := range s.Processes {
 		same[i] = None
-		if !s.recorded[uint32(i)] {
+		if !s.isRecorded(i) {
 			continue
 		}
 		p := &s.Processes[i]
 		for j := range s.Processes {
 			q := &s.Processes[j]
-			if s.recorded[uint32(j)] || p.Run != q.Run || p.Service != q.Service || p.Rank != q.Rank || p.World != q.World || q.PID != 0 && p.PID != q.PID {
+			if s.isRecorded(j) || p.Run != q.Run || p.Service != q.Service || p.Rank != q.Rank || p.World != q.World || q.PID != 0 && p.PID != q.PID {
 				continue
 			}
 			if same[i] != None {
@@ -148,9 +153,40 @@ func (s *Store) joinRecorded() {
 			numbers[i] = numbers[j]
 		}
 	}
-	s.Processes, s.recorded = kept, nil
+	all := map[uint32]recorded{}
+	for i, more := range s.recorded {
+		sum := all[numbers[i]]
+		all[numbers[i]] = recorded{sum.kept + more.kept, sum.overwritten + more.overwritten, sum.noSlot + more.noSlot}
+	}
+	s.Processes, s.recorded = kept, all
 	for i := range s.count {
 		span := s.At(i)
 		span.Process = numbers[span.Process]
+	}
+}
+
+func (s *Store) isRecorded(process int) bool {
+	_, ok := s.recorded[uint32(process)]
+	return ok
+}
+
+// countUnrecorded reports the spans that flight recorders have not kept, without as many as
+// other files have of the same process.
+func (s *Store) countUnrecorded(report *Report) {
+	if len(s.recorded) == 0 {
+		return
+	}
+	finished := map[uint32]int64{}
+	for i := range s.count {
+		if span := s.At(i); !span.Open() {
+			finished[span.Process]++
+		}
+	}
+	for process, of := range s.recorded {
+		elsewhere := max(finished[process]-of.kept, 0)
+		overwritten := max(of.overwritten-elsewhere, 0)
+		elsewhere -= of.overwritten - overwritten
+		report.Overwritten += overwritten
+		report.NoSlot += max(of.noSlot-elsewhere, 0)
 	}
 }

@@ -28,7 +28,7 @@ type Report struct {
 
 	// Of the files of flight recorders.
 	Recorders   int64 `json:"flight_files,omitempty"`
-	Overwritten int64 `json:"overwritten_spans,omitempty"` // finished before those that are kept
+	Overwritten int64 `json:"overwritten_spans,omitempty"` // that finished before those that are kept, and are in no other file
 	NoSlot      int64 `json:"spans_without_slot,omitempty"`
 	Slots       int64 `json:"damaged_slots,omitempty"` // that were being filled, or are not there
 

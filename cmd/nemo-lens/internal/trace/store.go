@@ -62,7 +62,7 @@ type Store struct {
 	traceIDs   [][16]byte
 	byResource map[string]uint32 // by the text of the resource
 	byIdentity map[Process]uint32
-	recorded   map[uint32]bool // processes that the file of a flight recorder tells of
+	recorded   map[uint32]recorded // processes that the file of a flight recorder tells of
 
 	// Attributes of the spans as JSON objects, when they are kept.
 	attrs     []uint32 // per span

@@ -8,6 +8,7 @@ import "slices"
 func (s *Store) Resolve(report *Report) {
 	s.joinRecorded()
 	s.link(report)
+	s.countUnrecorded(report)
 	s.inherit(report)
 	s.collectChildren()
 }
