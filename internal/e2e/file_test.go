@@ -14,8 +14,9 @@ import (
 	"github.com/nemo-lens/lens/internal/otlptest"
 )
 
-// TestFilesAreReadByACollector gives each line of the file exporter to a real Collector,
-// as JSON over HTTP: it reads that with the same code as its receiver for files.
+// TestFilesAreReadByACollector posts each line of the file exporter to a real Collector as
+// JSON over HTTP, and looks at the spans that come out. The Collector's receiver for files,
+// otlpjsonfile, is not tested.
 func TestFilesAreReadByACollector(t *testing.T) {
 	t.Parallel()
 	c := startCollector(t)

@@ -100,6 +100,26 @@ func malformed(format string, args ...any) error {
 
 const maxFileSize = headerSize + MaxSlots*slotSize
 
+// MagicSize is how many bytes HasMagic looks at.
+const MagicSize = len(magic)
+
+// HasMagic reports whether a file with this beginning is that of a flight recorder.
+func HasMagic(head []byte) bool {
+	return len(head) >= MagicSize && string(head[:MagicSize]) == magic
+}
+
+// ReadFrom reads a file that nobody writes any more.
+func ReadFrom(in io.Reader) (*File, error) {
+	data, err := io.ReadAll(io.LimitReader(in, maxFileSize+1))
+	switch {
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF): // of a packed file that is cut off
+		return nil, err
+	case len(data) > maxFileSize:
+		return nil, malformed("has more than %d bytes: the file of a flight recorder has at most so many", maxFileSize)
+	}
+	return Parse(data)
+}
+
 // Read reads the file of a process that is dead or alive. The error names the file.
 func Read(path string) (*File, error) {
 	f, err := read(path)
@@ -203,7 +223,7 @@ func parseHeader(b []byte) (*header, error) {
 	switch {
 	case len(b) == 0:
 		return nil, malformed("is empty")
-	case len(b) < len(magic) || string(b[:len(magic)]) != magic:
+	case !HasMagic(b):
 		return nil, malformed("is not the file of a flight recorder: it does not begin with %q", magic)
 	case len(b) < hRank:
 		return nil, malformed("ends after %d bytes, in the middle of its header of %d", len(b), headerSize)

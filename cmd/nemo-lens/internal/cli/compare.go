@@ -12,6 +12,7 @@ import (
 
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/summary"
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/terminal"
+	"github.com/nemo-lens/lens/internal/flight"
 )
 
 // compare shows what became slower since an earlier run.
@@ -49,7 +50,7 @@ func (v *view) compare(ctx context.Context, after *result) error {
 	return err
 }
 
-// earlierFiles are the files of a folder, or the one file.
+// earlierFiles are the files of spans in a folder, or the one file.
 func earlierFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -62,11 +63,18 @@ func earlierFiles(name string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{name}, nil
 	}
-	found, err := filepath.Glob(filepath.Join(name, "*.jsonl*"))
-	if err == nil && len(found) == 0 {
-		err = usagef("--compare: there is no *.jsonl in the folder %s", name)
+	var found []string
+	for _, pattern := range []string{"*.jsonl*", "*" + flight.Suffix} {
+		more, err := filepath.Glob(filepath.Join(name, pattern))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, more...)
 	}
-	return found, err
+	if len(found) == 0 {
+		return nil, usagef("--compare: there is no *.jsonl and no *%s in the folder %s", flight.Suffix, name)
+	}
+	return found, nil
 }
 
 func percent(ratio float64) string {

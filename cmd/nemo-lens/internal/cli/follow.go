@@ -45,8 +45,8 @@ func (v *view) follow(ctx context.Context, files []string) error {
 	}()
 	for _, name := range files {
 		if name != "-" {
-			if info, err := os.Stat(name); err == nil && info.IsDir() {
-				return fmt.Errorf("%s: it is a folder; name its files", name)
+			if err := followable(name); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 		tails = append(tails, &tail{name: name, in: v.in})
@@ -86,6 +86,28 @@ func (v *view) follow(ctx context.Context, files []string) error {
 		return err
 	}
 	return out.Flush()
+}
+
+// followable says why lines cannot be expected of a file. One that is not there may come.
+func followable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil
+	case info.IsDir():
+		return errors.New("it is a folder; name its files")
+	case !info.Mode().IsRegular(): // opening a pipe waits for its writer
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return plain(err)
+	}
+	defer func() { _ = f.Close() }()
+	if isFlight(f, info) {
+		return errors.New("it is the file of a flight recorder, to which nothing is appended: view it without --follow")
+	}
+	return nil
 }
 
 // tail reads what is appended to a file, which may not exist yet, and which may

@@ -224,6 +224,9 @@ func (r *result) header(w io.Writer) {
 		fmt.Fprintln(w, r.style.Paint(terminal.Red, "left out: "+r.style.Clean(text)))
 	}
 	var notes []string
+	if n := r.open(); n > 0 {
+		notes = append(notes, plural(n, "span is open, marked > and drawn", "spans are open, marked > and drawn")+" to the last sign of life of the process")
+	}
 	if n := r.report.Orphans; n > 0 {
 		notes = append(notes, plural(int(n), "span has a parent", "spans have a parent")+" that is in no file")
 	}
@@ -239,6 +242,16 @@ func (r *result) header(w io.Writer) {
 	if len(notes) > 0 {
 		fmt.Fprintln(w, r.style.Paint(terminal.Faint, "note: "+strings.Join(notes, "; ")))
 	}
+}
+
+// open is how many of the spans have not ended.
+func (r *result) open() (n int) {
+	for i := range r.store.Len() {
+		if r.store.At(i).Open() {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *result) shows(section string) bool {
@@ -296,7 +309,11 @@ func (r *result) summaryText(w io.Writer) error {
 			failed = terminal.Count(int64(n.Errors))
 		}
 		d := r.style.Duration
-		rows[i] = []string{r.style.Clean(n.Name), terminal.Count(int64(n.Count)), d(n.Total), d(n.Self), d(int64(n.Mean)), d(n.P50), d(n.P95), d(n.Max), failed}
+		count := terminal.Count(int64(n.Count))
+		if n.Open > 0 {
+			count += fmt.Sprintf(" (%d>)", n.Open)
+		}
+		rows[i] = []string{r.style.Clean(n.Name), count, d(n.Total), d(n.Self), d(int64(n.Mean)), d(n.P50), d(n.P95), d(n.Max), failed}
 	}
 	columns := []terminal.Column{{Title: "SPAN"}, {Title: "COUNT"}, {Title: "TOTAL", Drop: 1}, {Title: "SELF"}, {Title: "MEAN", Drop: 4}, {Title: "P50", Drop: 2}, {Title: "P95", Drop: 3}, {Title: "MAX", Drop: 5}}
 	if slices.ContainsFunc(names, func(n summary.Name) bool { return n.Errors > 0 }) {
@@ -406,6 +423,7 @@ type spanRow struct {
 	Step       *int32          `json:"step,omitempty"`
 	Rollout    string          `json:"rollout,omitempty"`
 	Error      bool            `json:"error,omitempty"`
+	Open       bool            `json:"open,omitempty"` // it ends with the last sign of life of its process
 	Trace      string          `json:"trace_id"`
 	Span       string          `json:"span_id"`
 	Parent     string          `json:"parent_span_id,omitempty"`
@@ -417,7 +435,7 @@ func (r *result) spanRow(labels []string, i uint32) spanRow {
 	id := r.store.TraceID(span.Trace)
 	row := spanRow{
 		Start: span.Start, Duration: span.Duration, Process: labels[span.Process], Name: r.store.Name(span), Group: r.store.Group(span),
-		Rollout: r.store.Rollouts.Text(span.Rollout), Error: span.Error(), Trace: hex.EncodeToString(id[:]), Span: fmt.Sprintf("%016x", span.ID),
+		Rollout: r.store.Rollouts.Text(span.Rollout), Error: span.Error(), Open: span.Open(), Trace: hex.EncodeToString(id[:]), Span: fmt.Sprintf("%016x", span.ID),
 	}
 	if span.ParentID != 0 {
 		row.Parent = fmt.Sprintf("%016x", span.ParentID)
@@ -443,8 +461,12 @@ func (r *result) spansText(w io.Writer) error {
 		if row.Step != nil {
 			step = strconv.Itoa(int(*row.Step))
 		}
+		duration := r.style.Duration(row.Duration)
+		if row.Open {
+			duration += ">"
+		}
 		rows[k] = []string{
-			r.style.Clean(row.Name), r.style.Clean(row.Process), step, "+" + r.style.Duration(row.Start-first), r.style.Duration(row.Duration), row.Span, row.Trace,
+			r.style.Clean(row.Name), r.style.Clean(row.Process), step, "+" + r.style.Duration(row.Start-first), duration, row.Span, row.Trace,
 		}
 	}
 	err := r.style.Table(w, []terminal.Column{
@@ -541,14 +563,14 @@ func (r *result) writeCSV(w io.Writer) error {
 		}
 	case "spans", "waterfall":
 		labels := r.store.Labels()
-		_ = out.Write([]string{"start_unix_ns", "duration_ns", "process", "name", "group", "step", "rollout", "error", "trace_id", "span_id", "parent_span_id"})
+		_ = out.Write([]string{"start_unix_ns", "duration_ns", "process", "name", "group", "step", "rollout", "error", "trace_id", "span_id", "parent_span_id", "open"})
 		for _, i := range r.chosen() {
 			x := r.spanRow(labels, i)
 			step := ""
 			if x.Step != nil {
 				step = n(int64(*x.Step))
 			}
-			_ = out.Write([]string{n(x.Start), n(x.Duration), x.Process, x.Name, x.Group, step, x.Rollout, strconv.FormatBool(x.Error), x.Trace, x.Span, x.Parent})
+			_ = out.Write([]string{n(x.Start), n(x.Duration), x.Process, x.Name, x.Group, step, x.Rollout, strconv.FormatBool(x.Error), x.Trace, x.Span, x.Parent, strconv.FormatBool(x.Open)})
 		}
 	}
 	out.Flush()

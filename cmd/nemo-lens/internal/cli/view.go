@@ -19,6 +19,7 @@ import (
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/summary"
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/terminal"
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/trace"
+	"github.com/nemo-lens/lens/internal/flight"
 	"github.com/nemo-lens/lens/internal/suggest"
 )
 
@@ -55,9 +56,13 @@ func newView(s streams) *cobra.Command {
 		Use:   "view FILE...",
 		Short: "Show the spans in files: waterfall, summary, slowest ranks, critical path, page",
 		Long: `view reads spans from files of any number of ranks: OTLP JSON lines, as the file exporter of
-lens (EXPORTER=file) and the OpenTelemetry Collector write them, and the output of the console
-exporter; also packed with gzip. A file named - is standard input. What cannot be read is left
-out and counted.
+lens (EXPORTER=file) and the OpenTelemetry Collector write them, the output of the console
+exporter, and the files of flight recorders (FLIGHT_DIR); mixed, and packed with gzip, too. A file
+named - is standard input. What cannot be read is left out and counted.
+
+A flight recorder keeps the last spans that finished and those that are open, also when its process
+was killed. An open span is drawn to the last sign of life of its process and marked with >; times
+count it as if it had ended then. A span that is in another file, too, is taken from there.
 
 It shows a summary by span name, the slowest rank of each step, a waterfall and the critical
 path. The step of a span is its attribute dl.iteration, or that of the nearest span around it.
@@ -67,6 +72,7 @@ of the span's name counts: train.forward_backward is of the group forward_backwa
 		Example: `  nemo-lens view spans-*.jsonl
   nemo-lens view --step 17 --show waterfall,critical spans-*.jsonl
   nemo-lens view --html run.html spans-*.jsonl
+  nemo-lens view /dev/shm/flight/*.flight spans-*.jsonl
   nemo-lens view --compare yesterday/ spans-*.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 	}
@@ -95,7 +101,7 @@ of the span's name counts: train.forward_backward is of the group forward_backwa
 	set.BoolVar(&f.csv, "csv", false, "write one of the tables as CSV: that of --show, else the summary")
 	set.StringVar(&f.html, "html", "", "write a page with the timeline of all ranks to this file")
 	set.StringVar(&f.perfetto, "perfetto", "", "write a trace for ui.perfetto.dev to this file")
-	set.StringVar(&f.other, "compare", "", "an earlier run, a file or a folder of *.jsonl: show what became slower since")
+	set.StringVar(&f.other, "compare", "", "an earlier run, a file or a folder of *.jsonl and *.flight: show what became slower since")
 	set.BoolVar(&f.follow, "follow", false, "go on reading what is appended, and print each span")
 	set.IntVar(&f.maxSpans, "max-spans", 20_000_000, "most spans to keep, 60 to 80 bytes of memory each")
 	for name, values := range map[string][]string{"sort": summary.Orders, "show": sections, "color": {"auto", "always", "never"}} {
@@ -275,10 +281,24 @@ func (v *view) readFile(ctx context.Context, r *trace.Reader, name string) error
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
 		return fmt.Errorf("it is a folder; name its files: %s", strings.TrimSuffix(name, "/")+"/*.jsonl")
 	}
+	if err == nil && isFlight(f, info) {
+		return r.ReadFlight(name)
+	}
 	return r.Read(ctx, name, f)
+}
+
+// isFlight reports whether a file is that of a flight recorder. It does not move in the file.
+func isFlight(f *os.File, info os.FileInfo) bool {
+	if !info.Mode().IsRegular() {
+		return false
+	}
+	head := make([]byte, flight.MagicSize)
+	n, _ := f.ReadAt(head, 0)
+	return flight.HasMagic(head[:n])
 }
 
 // present writes what was asked for.

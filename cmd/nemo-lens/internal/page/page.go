@@ -156,7 +156,7 @@ func writeData(w *bufio.Writer, s *trace.Store, selected []bool, d Data) error {
 	column("k", func(_ int, span *trace.Span) int64 { return int64(span.Step) })
 	column("o", func(_ int, span *trace.Span) int64 { return int64(span.Rollout) })
 	column("e", func(_ int, span *trace.Span) int64 {
-		return int64(span.Flags & (trace.FlagError | trace.FlagTruncated))
+		return int64(span.Flags & (trace.FlagError | trace.FlagTruncated | trace.FlagOpen))
 	})
 	column("a", func(i int, _ *trace.Span) int64 {
 		if s.AttrTexts == nil {

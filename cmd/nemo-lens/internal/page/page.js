@@ -247,6 +247,7 @@ function select(i) {
     if (O[i]) entry(list, "rollout", data.rollouts[O[i]]);
     if (E[i] & 1) entry(list, "status", "Error");
     if (E[i] & 2) entry(list, "truncated", "it was still open when its process ended");
+    if (E[i] & 8) entry(list, "open", "it had not ended at the last sign of life of its process, to which it is drawn");
     if (U[i] >= 0) entry(list, "parent", data.names[N[U[i]]], () => { select(U[i]); showSpan(U[i]); });
     const n = childStart[i + 1] - childStart[i];
     if (n) entry(list, "children", String(n));

@@ -83,6 +83,9 @@ func spanEvent(s *trace.Store, i, pid, tid int, first int64) ([]byte, error) {
 	if span.Step != trace.None {
 		args["step"] = span.Step
 	}
+	if span.Open() {
+		args["open"] = true // it ends with the last sign of life of its process
+	}
 	if text := s.Attributes(i); text != "" && text != "{}" {
 		args["attributes"] = json.RawMessage(text)
 	}

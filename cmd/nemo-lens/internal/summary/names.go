@@ -21,6 +21,7 @@ type Name struct {
 	Group  string  `json:"group"`
 	Count  int     `json:"count"`
 	Errors int     `json:"errors"`
+	Open   int     `json:"open,omitempty"` // that had not ended; they count as if they had with the last sign of life
 	Total  int64   `json:"total_ns"`
 	Self   int64   `json:"self_ns"`
 	Mean   float64 `json:"mean_ns"`
@@ -50,6 +51,9 @@ func Names(s *trace.Store, selected []bool) []Name {
 		n.Self += s.Self(i)
 		if span.Error() {
 			n.Errors++
+		}
+		if span.Open() {
+			n.Open++
 		}
 	}
 	// One name at a time, so that there is never more than one list of durations.

@@ -31,8 +31,8 @@ const (
 // writes it; without it the group is told from the span's name (see Store.Group).
 const GroupKey = "nemo.span.group"
 
-// attribute tells which of the attributes that the views need a key is.
-func attribute(key []byte) attributeKind {
+// attributeFor tells which of the attributes that the views need a key is.
+func attributeFor(key []byte) attributeKind {
 	switch string(key) {
 	case string(semconv.DLIterationKey):
 		return attrStep

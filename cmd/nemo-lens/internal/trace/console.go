@@ -133,7 +133,7 @@ func (r *Reader) consoleAttribute(take func(a attributeKind, number int64, text 
 		switch string(key) {
 		case "Key":
 			text := s.Text()
-			which = attribute(text)
+			which = attributeFor(text)
 			if keeping {
 				name = appendText(nil, text)
 			}

@@ -3,7 +3,8 @@
 // referred to by number.
 //
 // In come the lines that lens and the OpenTelemetry Collector write: OTLP JSON,
-// one request a line, and the objects of the console exporter. Out goes a [Store]
+// one request a line, and the objects of the console exporter; and the files of flight
+// recorders, with spans that are still open. Out goes a [Store]
 // that knows who is whose parent, which step and rollout each span belongs to,
 // and a [Report] of everything that was left out. Damage costs what is damaged:
 // the rest is read.

@@ -35,8 +35,6 @@ func describe(head []byte) string {
 		return "a zstd file: unpack it first, for example with zstd -d"
 	case has("\x7fELF"), has("MZ"), has("\xcf\xfa\xed\xfe"):
 		return "a program"
-	case has("NEMOFLGT"):
-		return "the file of a flight recorder: nemo-lens recover reads the folder that it is in"
 	case has("PK\x03\x04"):
 		return "a zip file: unpack it first"
 	case len(head) >= 2 && (head[0] == 0xff && head[1] == 0xfe || head[0] == 0xfe && head[1] == 0xff):

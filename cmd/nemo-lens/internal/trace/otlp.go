@@ -149,7 +149,7 @@ func (r *Reader) keyValue(value func(which attributeKind)) {
 	s.Fields(func(key []byte) {
 		switch string(key) {
 		case "key":
-			which, seen = attribute(s.Text()), true
+			which, seen = attributeFor(s.Text()), true
 		case "value":
 			if !seen {
 				later = s.Pos()

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/jsonscan"
+	"github.com/nemo-lens/lens/internal/flight"
 )
 
 const (
@@ -49,7 +50,8 @@ type Reader struct {
 	spans    int64 // seen, kept or not
 }
 
-// Read reads one input to its end. The error is that of in, of ctx, or a
+// Read reads one input to its end. For the file of a flight recorder whose process may
+// be running there is ReadFlight. The error is that of in, of ctx, or a
 // *FormatError when the whole of the input is something other than spans.
 func (r *Reader) Read(ctx context.Context, name string, in io.Reader) error {
 	r.Report.Files++
@@ -60,6 +62,9 @@ func (r *Reader) Read(ctx context.Context, name string, in io.Reader) error {
 			return fmt.Errorf("it starts like a gzip file and is none: %w", err)
 		}
 		buffered = bufio.NewReaderSize(unpacked, blockSize)
+	}
+	if magic, _ := buffered.Peek(flight.MagicSize); flight.HasMagic(magic) {
+		return r.flight(flight.ReadFrom(buffered))
 	}
 	before := *r.Report
 	spans := r.spans

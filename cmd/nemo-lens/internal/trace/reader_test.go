@@ -238,7 +238,7 @@ func TestAFileThatIsNoTraceSaysWhatItLooksLike(t *testing.T) {
 		"<!DOCTYPE html><html>": "HTML or XML",
 		"\x7fELF\x02\x01\x01":   "a program",
 		"\x28\xb5\x2f\xfdxxxx":  "a zstd file: unpack it first",
-		"NEMOFLGT\x01\x00":      "nemo-lens recover",
+		"NEMOFLGT\x01\x00":      "ends after 10 bytes, in the middle of its header",
 		"PK\x03\x04xx":          "a zip file",
 		"\xff\xfe{\x00":         "UTF-16",
 		`{"traceEvents":[]}`:    "a Chrome or Perfetto trace",

@@ -26,6 +26,12 @@ type Report struct {
 	Filtered   int64 `json:"filtered_spans"`   // of other runs, traces and ranks
 	AttrsOver  int64 `json:"attributes_over_limit"`
 
+	// Of the files of flight recorders.
+	Recorders   int64 `json:"flight_files,omitempty"`
+	Overwritten int64 `json:"overwritten_spans,omitempty"` // that finished before those that are kept, and are in no other file
+	NoSlot      int64 `json:"spans_without_slot,omitempty"`
+	Slots       int64 `json:"damaged_slots,omitempty"` // that were being filled, or are not there
+
 	First string `json:"first_damage,omitempty"` // where the first damage is and what it is
 }
 
@@ -48,6 +54,9 @@ func (r *Report) LeftOut() string {
 		{r.Unusable, "span without name, id or time", "spans without name, id or time"},
 		{r.Duplicates, "duplicate span", "duplicate spans"},
 		{r.OverLimit, "span above --max-spans", "spans above --max-spans"},
+		{r.Overwritten, "earlier span that its flight recorder has overwritten", "earlier spans that their flight recorders have overwritten"},
+		{r.NoSlot, "span that its flight recorder had no slot for", "spans that their flight recorders had no slot for"},
+		{r.Slots, "slot of a flight recorder that is cut off or was being filled", "slots of flight recorders that are cut off or were being filled"},
 		{r.AttrsOver, "span's attributes above the limit of memory", "spans' attributes above the limit of memory"},
 	} {
 		switch {

@@ -12,12 +12,14 @@ const (
 	FlagError     = 1 << iota // its status is Error
 	FlagTruncated             // it was still open when its process shut down
 	FlagClamped               // it ended before it started, and counts as a moment
+	FlagOpen                  // it had not ended at the last sign of life of its process
+	FlagRecorded              // it is from the file of a flight recorder
 
 	visiting
 	visited
 )
 
-// Span is a finished span. Name, Trace, Process, Rollout and Group are numbers
+// Span is a span that has finished, or one with FlagOpen. Name, Trace, Process, Rollout and Group are numbers
 // in the tables of its store.
 type Span struct {
 	ID       uint64
@@ -36,6 +38,10 @@ type Span struct {
 
 // End is the time of the end in nanoseconds since 1970.
 func (s *Span) End() int64 { return s.Start + s.Duration }
+
+// Open reports whether the span had not ended; its end is then the last sign of life
+// of its process.
+func (s *Span) Open() bool { return s.Flags&FlagOpen != 0 }
 
 // Error reports whether the span failed.
 func (s *Span) Error() bool { return s.Flags&FlagError != 0 }
@@ -56,6 +62,7 @@ type Store struct {
 	traceIDs   [][16]byte
 	byResource map[string]uint32 // by the text of the resource
 	byIdentity map[Process]uint32
+	recorded   map[uint32]recorded // processes that the file of a flight recorder tells of
 
 	// Attributes of the spans as JSON objects, when they are kept.
 	attrs     []uint32 // per span

@@ -4,9 +4,11 @@ import "slices"
 
 // Resolve finds out, once all inputs are read, who is whose parent and child,
 // and hands steps and rollouts down to spans that do not name their own. Spans
-// that are there twice are taken out.
+// that are there twice are taken out; the one that says more stays.
 func (s *Store) Resolve(report *Report) {
+	s.joinRecorded()
 	s.link(report)
+	s.countUnrecorded(report)
 	s.inherit(report)
 	s.collectChildren()
 }
@@ -38,8 +40,17 @@ func (s *Store) link(report *Report) {
 		span := s.At(i)
 		at, index := find(span.Trace, span.ID)
 		if index != None {
-			report.Duplicates++
 			report.Spans--
+			other := s.At(int(index))
+			if (span.Flags^other.Flags)&FlagRecorded == 0 {
+				report.Duplicates++ // not what a recorder keeps of a span that was written as well
+			}
+			if span.worth() > other.worth() {
+				*other = *span
+				if s.AttrTexts != nil {
+					s.attrs[index] = s.attrs[i]
+				}
+			}
 			continue
 		}
 		*s.At(kept) = *span
@@ -60,6 +71,18 @@ func (s *Store) link(report *Report) {
 			report.Orphans++
 		}
 	}
+}
+
+// worth orders spans with the same ids by how much they say: a finished one more than
+// an open one, and one of an exporter more than that of a flight recorder.
+func (s *Span) worth() (n int) {
+	if s.Flags&FlagOpen == 0 {
+		n += 2
+	}
+	if s.Flags&FlagRecorded == 0 {
+		n++
+	}
+	return n
 }
 
 // inherit hands down steps and rollouts, and cuts parents that go in a circle.

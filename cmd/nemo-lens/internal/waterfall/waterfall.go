@@ -135,7 +135,7 @@ const durationColumns = 8
 
 func newDrawing(style terminal.Style, s *trace.Store, rows []row) *drawing {
 	d := &drawing{style: style, s: s, labels: s.Labels()}
-	first := true
+	first, open := true, 0
 	process := rows[0].from
 	for _, r := range rows {
 		for _, i := range r.spans {
@@ -147,6 +147,9 @@ func newDrawing(style terminal.Style, s *trace.Store, rows []row) *drawing {
 				d.end = span.End()
 			}
 			first = false
+			if span.Open() {
+				open = 1 // for the mark behind the bar
+			}
 		}
 		d.ranks = d.ranks || process != r.from
 	}
@@ -156,7 +159,7 @@ func newDrawing(style terminal.Style, s *trace.Store, rows []row) *drawing {
 		longest = max(longest, terminal.Columns(d.text(&rows[i])))
 	}
 	d.label = min(longest, width*45/100)
-	d.bar = width - d.label - durationColumns - 4
+	d.bar = width - d.label - durationColumns - 4 - open
 	return d
 }
 
@@ -183,13 +186,14 @@ func (d *drawing) text(r *row) string {
 
 func (d *drawing) line(r *row) string {
 	var total int64
-	failed := 0
+	failed, open := 0, false
 	for _, i := range r.spans {
 		span := d.s.At(int(i))
 		total += span.Duration
 		if span.Error() {
 			failed++
 		}
+		open = open || span.Open()
 	}
 	duration := d.style.Duration(total)
 	duration = strings.Repeat(" ", max(0, durationColumns-terminal.Columns(duration))) + duration
@@ -204,6 +208,9 @@ func (d *drawing) line(r *row) string {
 	end := ""
 	if failed > 0 {
 		end = "!"
+	}
+	if open { // it goes on
+		end = ">" + end
 	}
 	return d.style.Fit(d.text(r), d.label) + " " + duration + " " + edge + d.style.Paint(color, d.bars(r)) + edge + end
 }
