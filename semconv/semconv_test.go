@@ -185,7 +185,7 @@ func TestFilesGroupByPrefix(t *testing.T) {
 		stem := strings.TrimSuffix(c.file, ".go")
 		allowed := map[string][]string{
 			"genai": {"gen_ai"}, "nv_dl": {"nv"}, "nv_gpu": {"nv"}, "nemo": {"nemo", "wandb"}, "nemo_gym": {"nemo"},
-			"resource": {"service", "deployment", "host", "process"},
+			"resource": {"service", "telemetry", "deployment", "host", "process"},
 		}[stem]
 		if allowed == nil {
 			allowed = []string{stem}

@@ -1,3 +1,5 @@
+//go:build !lens_noop && unix
+
 package failuremodes
 
 import (
