@@ -2,9 +2,15 @@
 
 package gym
 
-import "github.com/nemo-lens/lens"
+import (
+	"context"
+
+	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/w3c"
+)
 
 var installLogBridge = func(*lens.TelemetryHandle) (remove func(), err error) { return nil, nil }
 
-// sendsTrace is true: a process that records nothing does not cut the traces of others.
-func sendsTrace() bool { return true }
+// sendsTrace reports whether ctx has one: a process that records nothing does not cut
+// the traces of others.
+func sendsTrace(ctx context.Context) bool { return w3c.Carries(ctx) }

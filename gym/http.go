@@ -80,7 +80,7 @@ func rolloutAttributes(ctx context.Context) []attribute.KeyValue {
 // nothing while the group [HTTPClient] is off, except in a build with the tag
 // lens_noop. Call it inside the span that is to be the parent.
 func InjectHeaders(ctx context.Context, headers http.Header) {
-	if headers == nil || !sendsTrace() {
+	if headers == nil || !sendsTrace(ctx) {
 		return
 	}
 	carrier := make(map[string]string, 3)

@@ -2,7 +2,11 @@
 
 package gym
 
-import "github.com/nemo-lens/lens"
+import (
+	"context"
 
-// sendsTrace reports whether requests carry the trace context.
-func sendsTrace() bool { return lens.IsSpanGroupEnabled(HTTPClient) }
+	"github.com/nemo-lens/lens"
+)
+
+// sendsTrace reports whether requests carry the trace context of ctx.
+func sendsTrace(context.Context) bool { return lens.IsSpanGroupEnabled(HTTPClient) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/internal/served"
+	"github.com/nemo-lens/lens/internal/w3c"
 	"github.com/nemo-lens/lens/internal/w3c/propagator"
 )
 
@@ -20,7 +21,7 @@ import (
 type handler struct {
 	config
 	next   http.Handler
-	fields []string
+	fields []string // in their canonical form
 }
 
 // NewHandler returns a handler that makes no span in this build. Requests that
@@ -33,7 +34,9 @@ func NewHandler(next http.Handler, _ lens.SpanGroup, opts ...Option) http.Handle
 	}
 	h := &handler{config: newConfig(opts), next: next}
 	h.propagators = oneValue{h.formats()}
-	h.fields = h.propagators.Fields()
+	for _, field := range h.propagators.Fields() {
+		h.fields = append(h.fields, http.CanonicalHeaderKey(field))
+	}
 	return h
 }
 
@@ -43,7 +46,7 @@ func Middleware(group lens.SpanGroup, opts ...Option) func(http.Handler) http.Ha
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	sent := slices.ContainsFunc(h.fields, func(field string) bool { return r.Header.Get(field) != "" })
+	sent := slices.ContainsFunc(h.fields, func(field string) bool { return len(r.Header[field]) > 0 })
 	if !sent || h.public || !h.handsOn(r) {
 		h.next.ServeHTTP(w, r)
 		return
@@ -59,6 +62,7 @@ func CarryRoute(next http.Handler) http.Handler { return next }
 type transport struct {
 	config
 	base http.RoundTripper
+	w3c  bool // in that format
 }
 
 // NewTransport returns a transport that makes no span in this build, and sends
@@ -70,6 +74,7 @@ func NewTransport(base http.RoundTripper, _ lens.SpanGroup, opts ...Option) http
 		base = http.DefaultTransport
 	}
 	t := &transport{config: newConfig(opts), base: base}
+	t.w3c = t.propagators == nil
 	t.propagators = t.formats()
 	if t.retry != nil {
 		t.base = t.retry.RoundTripper(base)
@@ -81,10 +86,11 @@ func NewTransport(base http.RoundTripper, _ lens.SpanGroup, opts ...Option) http
 func (t *transport) CloseIdleConnections() { closeIdle(t.base) }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	carrier := propagation.MapCarrier{}
-	if t.handsOn(r) {
-		t.propagators.Inject(r.Context(), carrier)
+	if !t.handsOn(r) || t.w3c && !w3c.Carries(r.Context()) {
+		return t.base.RoundTrip(r)
 	}
+	carrier := propagation.MapCarrier{}
+	t.propagators.Inject(r.Context(), carrier)
 	if len(carrier) == 0 {
 		return t.base.RoundTrip(r)
 	}

@@ -64,6 +64,11 @@ func Extract(ctx context.Context, carrier Getter) context.Context {
 	return ctx
 }
 
+// Carries reports whether Inject would write anything.
+func Carries(ctx context.Context) bool {
+	return trace.SpanContextFromContext(ctx).IsValid() || baggage.FromContext(ctx).Len() > 0
+}
+
 // knownFlags are those that the recommendation gives a meaning.
 const knownFlags = trace.FlagsSampled | trace.FlagsRandom
 
