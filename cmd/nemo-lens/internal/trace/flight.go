@@ -99,7 +99,7 @@ func (r *Reader) keepValue(name string, v attribute.Value) {
 	}
 	value := v.AsInterface()
 	if n, ok := value.(float64); ok && (math.IsNaN(n) || math.IsInf(n, 0)) {
-		value = v.Emit()
+		value = v.String()
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
