@@ -11,12 +11,17 @@ import (
 	"path/filepath"
 	"testing"
 
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
 	"github.com/nemo-lens/lens/internal/otlptest"
 )
 
 // TestFilesAreReadByACollector posts each line of the file exporter to a real Collector as
-// JSON over HTTP, and looks at the spans that come out. The Collector's receiver for files,
-// otlpjsonfile, is not tested.
+// JSON over HTTP, and looks at the spans that come out. It also reads each line with the
+// Collector's own decoders of JSON, as its receiver for files does; that receiver itself
+// is not part of the Collector that is built here.
 func TestFilesAreReadByACollector(t *testing.T) {
 	t.Parallel()
 	c := startCollector(t)
@@ -41,6 +46,9 @@ func TestFilesAreReadByACollector(t *testing.T) {
 		}
 		for kind := range object {
 			seen[kind] = true
+			if n, err := decoded(kind, line); err != nil || n == 0 {
+				t.Errorf("%s: the Collector's decoder finds %d: %v: %.300s", kind, n, err, line)
+			}
 			if err := post(c.httpURL+paths[kind], line); err != nil {
 				t.Errorf("%s: %v: %.300s", kind, err, line)
 			}
@@ -70,6 +78,30 @@ func TestFilesAreReadByACollector(t *testing.T) {
 	if job.Attributes["latin1"] != "caf\ufffd" || job.Attributes["password"] != "[REDACTED]" || job.Resource["nemo.run.id"] != "run-7" {
 		t.Errorf("attributes %v of %v", job.Attributes, job.Resource)
 	}
+}
+
+// decoded returns how many spans, data points or log records the Collector's decoder
+// finds in a line.
+func decoded(kind string, line []byte) (int, error) {
+	switch kind {
+	case "resourceSpans":
+		out, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(line)
+		if err != nil {
+			return 0, err
+		}
+		return out.SpanCount(), nil
+	case "resourceMetrics":
+		out, err := (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics(line)
+		if err != nil {
+			return 0, err
+		}
+		return out.DataPointCount(), nil
+	}
+	out, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(line)
+	if err != nil {
+		return 0, err
+	}
+	return out.LogRecordCount(), nil
 }
 
 func post(url string, line []byte) error {
