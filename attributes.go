@@ -100,7 +100,7 @@ func redact(kv attribute.KeyValue) attribute.KeyValue {
 func holdsSecret(v attribute.Value) bool {
 	switch v.Type() {
 	case attribute.MAP:
-		return slices.ContainsFunc(v.AsMap(), secret)
+		return anySecret(v.AsMap())
 	case attribute.SLICE:
 		return slices.ContainsFunc(v.AsSlice(), holdsSecret)
 	}
@@ -129,7 +129,7 @@ func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
 	}
 	private := make([]attribute.KeyValue, len(attrs))
 	for i, kv := range attrs {
-		if secret(kv) {
+		if anySecret(attrs[i : i+1]) {
 			kv = clean(kv)
 		}
 		private[i] = kv
@@ -151,11 +151,6 @@ func anySecret(attrs []attribute.KeyValue) bool {
 		}
 	}
 	return false
-}
-
-// secret reports whether anything in the attribute has to be redacted.
-func secret(kv attribute.KeyValue) bool {
-	return isRedacted(string(kv.Key), nil) || holdsSecret(kv.Value)
 }
 
 func clean(kv attribute.KeyValue) attribute.KeyValue {
