@@ -195,7 +195,7 @@ func TestFieldB1MetricsAboveTheLimit(t *testing.T) {
 		for what, instruments := range map[string]int{"many instruments": 100, "one instrument": 1} {
 			for refused, fault := range map[string][]otlptest.Fault{"": nil, " behind a proxy": {otlptest.MaxRequestBytes(1 << 20)}} {
 				t.Run(protocol+" "+what+refused, func(t *testing.T) {
-					const points = 30_000
+					const points = 3_000 // of 2 kB each
 					s := otlptest.Start(t, otlptest.WithMaxRequestBytes(4<<20))
 					s.SetFault(fault...)
 					tm := setUp(t, config(to(protocol, urlOf(s, protocol)), allSignals, within(limit)))
@@ -224,7 +224,7 @@ func TestFieldB1MetricsAboveTheLimit(t *testing.T) {
 // record makes instruments with as many points each.
 func record(t *testing.T, tm telemetry, instruments, points int) {
 	t.Helper()
-	long := strings.Repeat("x", 150)
+	long := strings.Repeat("x", 2000)
 	for i := range instruments {
 		gauge, err := tm.Meter().Int64ObservableGauge(fmt.Sprint("tokens", i))
 		require.NoError(t, err)
