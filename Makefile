@@ -39,8 +39,8 @@ noop:
 	$(GO) vet -tags lens_noop ./...
 	$(GO) test -vet=off -tags lens_noop . ./lenshttp ./lenslog ./lenstest ./instruments/... ./resattr ./semconv ./gym/... ./examples/...
 
-CORE = . ./internal/errtype ./internal/frozen ./internal/globals ./internal/guard ./internal/logpipe ./internal/metricpipe \
-	./internal/otelenv ./internal/otlp ./internal/pipeline ./internal/queue ./internal/record ./internal/rankenv ./internal/strategy ./instruments ./lenshttp ./lenslog
+CORE = . ./internal/record/errtype ./internal/gate ./internal/pipeline/globals ./internal/export/guard ./internal/pipeline/logpipe ./internal/pipeline/metricpipe \
+	./internal/settings ./internal/export/otlp ./internal/pipeline ./internal/queue ./internal/record ./internal/identity/rankenv ./internal/identity/strategy ./instruments ./lenshttp ./lenslog
 
 cross:
 	GOOS=darwin $(GO) vet ./...
@@ -85,14 +85,14 @@ bench-test: ## every scenario of the benchmarks, with one round of next to nothi
 	cd bench && $(GO) vet . && $(GO) vet -tags without_datadog,without_sentry,without_zap . && $(GO) test .
 
 bench-go: ## the benchmarks beside the code
-	$(GO) test -run '^$$' -bench . -benchmem . ./internal/frozen ./internal/queue ./internal/record \
+	$(GO) test -run '^$$' -bench . -benchmem . ./internal/gate ./internal/queue ./internal/record \
 		./instruments ./lenshttp ./lenslog ./gym/...
 
 fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzSpec -fuzztime 20s .
 	$(GO) test -run '^$$' -fuzz FuzzEnviron -fuzztime 20s .
-	$(GO) test -run '^$$' -fuzz FuzzSet -fuzztime 20s ./internal/frozen
-	$(GO) test -run '^$$' -fuzz FuzzIDs -fuzztime 20s ./internal/otlpfile
+	$(GO) test -run '^$$' -fuzz FuzzSet -fuzztime 20s ./internal/gate
+	$(GO) test -run '^$$' -fuzz FuzzIDs -fuzztime 20s ./internal/export/otlpfile
 	$(GO) test -run '^$$' -fuzz FuzzScanner -fuzztime 20s ./cmd/nemo-lens/internal/jsonscan
 	$(GO) test -run '^$$' -fuzz FuzzReader -fuzztime 20s ./cmd/nemo-lens/internal/trace
 

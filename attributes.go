@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/nemo-lens/lens/internal/frozen"
+	"github.com/nemo-lens/lens/internal/gate"
 )
 
 // redacted stands in place of a value that must not be recorded.
@@ -21,10 +21,10 @@ const redacted = "[REDACTED]"
 // input_text, key, output_text, password, prompt, secret, text and token.
 // Keys are compared exactly: "user.password" and "Password" are not among them
 // unless [WithStrictRedaction] is on.
-var DefaultRedactKeys = RedactKeys{frozen.New([]string{"prompt", "input_text", "output_text", "text", "password", "token", "secret", "key"})}
+var DefaultRedactKeys = RedactKeys{gate.New([]string{"prompt", "input_text", "output_text", "text", "password", "token", "secret", "key"})}
 
 // RedactKeys is an immutable set of attribute keys. It is safe for concurrent use.
-type RedactKeys struct{ set *frozen.Set }
+type RedactKeys struct{ set *gate.Set }
 
 // Has reports whether the key is in the set, compared exactly.
 func (r RedactKeys) Has(key string) bool { return r.set.Has(key) }

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/export/otlp"
 	"github.com/nemo-lens/lens/internal/identity"
-	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/otlp"
+	"github.com/nemo-lens/lens/internal/report"
+	"github.com/nemo-lens/lens/internal/settings"
 )
 
 // mostRanks bounds the ranks that Check asks the export strategy about.
@@ -37,7 +37,7 @@ func Check(ctx context.Context, cfg Config, timeout time.Duration, opts ...Optio
 	setupMu.Lock()
 	defer setupMu.Unlock()
 	var heard collected
-	defer logs.Store(logs.Swap(errlog.New(slog.New(&heard))))
+	defer logs.Store(logs.Swap(report.New(slog.New(&heard))))
 
 	r := CheckReport{Config: cfg}
 	problem := func(err error) {
@@ -46,7 +46,7 @@ func Check(ctx context.Context, cfg Config, timeout time.Duration, opts ...Optio
 		}
 	}
 	r.RunID, _ = identity.RunID(cfg.RunID, os.LookupEnv)
-	disabled, warnings := otelenv.SDKDisabled(os.LookupEnv)
+	disabled, warnings := settings.SDKDisabled(os.LookupEnv)
 	warn(warnings)
 	switch {
 	case disabled:
@@ -97,7 +97,7 @@ func (r *CheckReport) signals(ctx context.Context, o *options, timeout time.Dura
 	enabled := []bool{r.Config.TracesEnabled, r.Config.MetricsEnabled, r.Config.LogsEnabled}
 	var asking sync.WaitGroup
 	r.Signals = make([]SignalCheck, len(enabled))
-	for i, signal := range []otelenv.Signal{otelenv.Traces, otelenv.Metrics, otelenv.Logs} {
+	for i, signal := range []settings.Signal{settings.Traces, settings.Metrics, settings.Logs} {
 		s := &r.Signals[i]
 		s.Signal, s.Enabled = string(signal), enabled[i]
 		s.Exporter = p.exporter(signal)

@@ -5,7 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nemo-lens/lens/internal/resattr"
+	"github.com/nemo-lens/lens/internal/identity/resattr"
 	"github.com/nemo-lens/lens/semconv"
 )
 

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
 
 // Version is the version of the library, as in telemetry.distro.version.
@@ -230,7 +230,7 @@ func fromEnviron(environ []string, prefix, fallbackPrefix string, groupCls Group
 		c.prefixes = append(c.prefixes, fallbackPrefix)
 	}
 	var errs []error
-	for _, s := range settings() {
+	for _, s := range configSettings() {
 		for _, name := range s.names(c.prefixes) {
 			text := envtext.Clean(env[name])
 			if s.raw {
@@ -281,7 +281,7 @@ func DeclareVariables(names ...string) {
 // is passed over.
 func unknownVariables(env map[string]string, prefixes []string) []string {
 	var keys []string
-	for _, s := range settings() {
+	for _, s := range configSettings() {
 		if !s.bare {
 			keys = append(keys, s.key)
 		}
@@ -462,7 +462,7 @@ type Setting struct {
 func (c Config) Settings() []Setting {
 	def := DefaultConfig()
 	var out []Setting
-	for _, s := range settings() {
+	for _, s := range configSettings() {
 		source := c.sources[s.key]
 		value := s.show(&c)
 		if source == "" {

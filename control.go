@@ -15,7 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nemo-lens/lens/internal/control"
+	"github.com/nemo-lens/lens/internal/web/control"
 )
 
 // ControlHandler returns a handler that shows what this process is doing and

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/nemo-lens/lens/internal/detect"
+	"github.com/nemo-lens/lens/internal/identity/detect"
 )
 
 // clockSkew is by how much an end may lie before its start, because the two

@@ -16,19 +16,19 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/console"
-	"github.com/nemo-lens/lens/internal/detect"
-	"github.com/nemo-lens/lens/internal/guard"
+	"github.com/nemo-lens/lens/internal/export/console"
+	"github.com/nemo-lens/lens/internal/export/guard"
+	"github.com/nemo-lens/lens/internal/export/otlp"
+	"github.com/nemo-lens/lens/internal/export/otlpfile"
+	"github.com/nemo-lens/lens/internal/export/wholeline"
 	"github.com/nemo-lens/lens/internal/identity"
-	"github.com/nemo-lens/lens/internal/logpipe"
-	"github.com/nemo-lens/lens/internal/metricpipe"
-	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/otlp"
-	"github.com/nemo-lens/lens/internal/otlpfile"
+	"github.com/nemo-lens/lens/internal/identity/detect"
+	"github.com/nemo-lens/lens/internal/identity/strategy/sampler"
 	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe"
+	"github.com/nemo-lens/lens/internal/pipeline/metricpipe"
 	"github.com/nemo-lens/lens/internal/queue"
-	"github.com/nemo-lens/lens/internal/strategy/sampler"
-	"github.com/nemo-lens/lens/internal/wholeline"
+	"github.com/nemo-lens/lens/internal/settings"
 )
 
 // plan is everything that a pipeline is built from. Making it starts no
@@ -41,20 +41,20 @@ type plan struct {
 	o      *options
 	cfg    Config
 	runID  string
-	env    otelenv.Lookup
+	env    settings.Lookup
 	output *wholeline.Writer // of the console exporters, opened at the first need
 	where  string
 	lines  *otlpfile.File // of the file exporters, the same way
 	opened []func() error // to be closed in the reverse order
 
 	lastErrors   pipeline.LastErrors
-	destinations map[otelenv.Signal]string // of the signals that are exported
-	off          map[otelenv.Signal]string // why one that the configuration switches on is off
+	destinations map[settings.Signal]string // of the signals that are exported
+	off          map[settings.Signal]string // why one that the configuration switches on is off
 }
 
 func newPlan(o *options, cfg Config, runID string) *plan {
 	return &plan{o: o, cfg: cfg, runID: runID, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
-		destinations: map[otelenv.Signal]string{}, off: map[otelenv.Signal]string{}}
+		destinations: map[settings.Signal]string{}, off: map[settings.Signal]string{}}
 }
 
 func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, err error) {
@@ -64,7 +64,7 @@ func (o *options) plan(ctx context.Context, cfg Config, runID string) (_ *plan, 
 			_ = p.close()
 		}
 	}()
-	inherited, warnings := otelenv.ResourceAttributes(p.env)
+	inherited, warnings := settings.ResourceAttributes(p.env)
 	warn(warnings)
 	detected, detectWarnings := detect.Detect(o.detection.options())
 	warn(detectWarnings)
@@ -112,7 +112,7 @@ func (p *plan) hasSignals() bool { return p.traces != nil || p.metrics != nil ||
 // endpoint describes where the signals go, once when they go to one place.
 func (p *plan) endpoint() string {
 	var text, one string
-	for _, signal := range otelenv.Signals {
+	for _, signal := range settings.Signals {
 		switch to := p.destinations[signal]; {
 		case to == "" || to == one:
 		case text == "":
@@ -126,7 +126,7 @@ func (p *plan) endpoint() string {
 
 // report says of each signal where it goes, or that it is off and why.
 func (p *plan) report() (attrs []any) {
-	for _, signal := range otelenv.Signals {
+	for _, signal := range settings.Signals {
 		text := "off"
 		if why := p.off[signal]; why != "" {
 			text = "off: " + why
@@ -140,11 +140,11 @@ func (p *plan) report() (attrs []any) {
 }
 
 // exporter returns the exporter of a signal by name.
-func (p *plan) exporter(signal otelenv.Signal) string {
+func (p *plan) exporter(signal settings.Signal) string {
 	if p.cfg.sources["EXPORTER"] != "" || p.cfg.Exporter != exporterOTLP {
 		return p.cfg.Exporter
 	}
-	name, warnings := otelenv.ParseExporter(signal, p.env)
+	name, warnings := settings.ParseExporter(signal, p.env)
 	warn(warnings)
 	return first(name, p.cfg.Exporter)
 }
@@ -153,22 +153,22 @@ func (p *plan) exporter(signal otelenv.Signal) string {
 // somebody has for another one: a receiver of spans alone must not make a second one
 // necessary at the default endpoint, nor a test that keeps its spans in memory. When
 // nothing is configured, all signals go to the default endpoint.
-func (p *plan) hasNoDestination(signal otelenv.Signal, exporter string) bool {
+func (p *plan) hasNoDestination(signal settings.Signal, exporter string) bool {
 	if exporter != exporterOTLP || p.cfg.Endpoint != "" {
 		return false
 	}
-	if name, _ := otelenv.EndpointVariable(signal, p.env); name != "" {
+	if name, _ := settings.EndpointVariable(signal, p.env); name != "" {
 		return false
 	}
-	if name, _ := otelenv.ParseExporter(signal, p.env); name != "" && p.cfg.sources["EXPORTER"] == "" {
+	if name, _ := settings.ParseExporter(signal, p.env); name != "" && p.cfg.sources["EXPORTER"] == "" {
 		return false
 	}
 	said := ""
 	if p.o.exporter != nil && p.cfg.sources["EXPORTER"] == "" {
 		said = "WithSpanExporter takes the spans only"
 	}
-	for _, other := range otelenv.Signals {
-		if name, alone := otelenv.EndpointVariable(other, p.env); alone {
+	for _, other := range settings.Signals {
+		if name, alone := settings.EndpointVariable(other, p.env); alone {
 			said = name + " is for " + string(other) + " only"
 			break
 		}
@@ -184,22 +184,22 @@ func (p *plan) hasNoDestination(signal otelenv.Signal, exporter string) bool {
 func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	var exporter string
 	if p.o.exporter == nil {
-		exporter = p.exporter(otelenv.Traces)
-		if p.hasNoDestination(otelenv.Traces, exporter) && len(p.o.processors) == 0 {
+		exporter = p.exporter(settings.Traces)
+		if p.hasNoDestination(settings.Traces, exporter) && len(p.o.processors) == 0 {
 			return nil
 		}
 	}
 	s := &pipeline.TraceSettings{
 		Log: log(), Resource: res, IDs: p.ids(), Scoped: scopedAttributes, Processors: p.o.processors,
 	}
-	chosen, warnings := otelenv.ParseSampler(p.env)
+	chosen, warnings := settings.ParseSampler(p.env)
 	s.Sampler = chosen.SDK()
 	if p.cfg.SamplerEnabled {
 		s.Sampler = sampler.NewSampler(p.o.rank, p.cfg.ExportSampleRate, s.Sampler)
 	}
-	limits, more := otelenv.ParseSpanLimits(p.env)
+	limits, more := settings.ParseSpanLimits(p.env)
 	s.Limits, warnings = limits, append(warnings, more...)
-	sizes, more := otelenv.ParseBatch(p.env)
+	sizes, more := settings.ParseBatch(p.env)
 	warn(append(warnings, more...))
 	s.Batch = queue.Config{
 		QueueSize: first(p.cfg.QueueSize, sizes.MaxQueueSize), BatchSize: first(p.cfg.BatchSize, sizes.MaxExportBatchSize),
@@ -210,21 +210,21 @@ func (p *plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	if p.o.exporter != nil {
 		s.Exporter, s.Endpoint = guardedViews(p.o.exporter), fmt.Sprintf("the program's %T", p.o.exporter)
 		s.ExporterName = fmt.Sprintf("the span exporter %T", p.o.exporter)
-		p.destinations[otelenv.Traces] = s.Endpoint
+		p.destinations[settings.Traces] = s.Endpoint
 		return nil
 	}
-	if p.off[otelenv.Traces] != "" {
-		p.destinations[otelenv.Traces] = "the program's processors"
+	if p.off[settings.Traces] != "" {
+		p.destinations[settings.Traces] = "the program's processors"
 		return nil
 	}
 	var err error
 	s.ExporterName = "the " + exporter + " exporter of spans"
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Traces, exporter, builders[pipeline.SpanExporter]{
+	s.Exporter, s.Endpoint, err = exporterFor(p, settings.Traces, exporter, builders[pipeline.SpanExporter]{
 		console: func(w io.Writer) (pipeline.SpanExporter, error) {
 			e, err := console.NewSpanExporter(w)
 			return guardedViews(e), err
 		},
-		otlp: func(o otelenv.OTLP) (pipeline.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
+		otlp: func(o settings.OTLP) (pipeline.SpanExporter, error) { return otlp.NewTraceExporter(ctx, o, log()) },
 		file: func(w io.Writer) pipeline.SpanExporter { return pipeline.Views(otlpfile.NewSpanExporter(w, log())) },
 	})
 	return err
@@ -261,29 +261,29 @@ func (p *plan) ids() sdktrace.IDGenerator {
 }
 
 func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
-	exporter := p.exporter(otelenv.Metrics)
-	noDestination := p.hasNoDestination(otelenv.Metrics, exporter)
+	exporter := p.exporter(settings.Metrics)
+	noDestination := p.hasNoDestination(settings.Metrics, exporter)
 	if noDestination && len(p.o.readers) == 0 {
 		return nil
 	}
 	s := &metricpipe.Settings{Log: log(), Resource: res, Readers: p.o.readers}
-	interval, warnings := otelenv.MetricInterval(p.env)
-	timeout, more := otelenv.MetricTimeout(p.env)
+	interval, warnings := settings.MetricInterval(p.env)
+	timeout, more := settings.MetricTimeout(p.env)
 	warnings = append(warnings, more...)
-	temporality, more := otelenv.TemporalityPreference(p.env)
+	temporality, more := settings.TemporalityPreference(p.env)
 	warnings = append(warnings, more...)
-	aggregation, more := otelenv.HistogramAggregation(p.env)
+	aggregation, more := settings.HistogramAggregation(p.env)
 	warn(append(warnings, more...))
 	s.Interval, s.Timeout = interval, timeout
 	p.metrics = s
 	if noDestination {
-		p.destinations[otelenv.Metrics] = "the program's readers"
+		p.destinations[settings.Metrics] = "the program's readers"
 		return nil
 	}
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Metrics, exporter, builders[sdkmetric.Exporter]{
+	s.Exporter, s.Endpoint, err = exporterFor(p, settings.Metrics, exporter, builders[sdkmetric.Exporter]{
 		console: func(w io.Writer) (sdkmetric.Exporter, error) { return console.NewMetricExporter(w) },
-		otlp: func(o otelenv.OTLP) (sdkmetric.Exporter, error) {
+		otlp: func(o settings.OTLP) (sdkmetric.Exporter, error) {
 			return otlp.NewMetricExporter(ctx, o, temporality.Selector(), aggregation, log())
 		},
 		file: func(w io.Writer) sdkmetric.Exporter {
@@ -294,11 +294,11 @@ func (p *plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 }
 
 func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
-	exporter := p.exporter(otelenv.Logs)
-	if p.hasNoDestination(otelenv.Logs, exporter) {
+	exporter := p.exporter(settings.Logs)
+	if p.hasNoDestination(settings.Logs, exporter) {
 		return nil
 	}
-	sizes, warnings := otelenv.ParseLogBatch(p.env)
+	sizes, warnings := settings.ParseLogBatch(p.env)
 	warn(warnings)
 	s := &logpipe.Settings{Log: log(), Resource: res, Batch: queue.Config{
 		QueueSize: sizes.MaxQueueSize, BatchSize: sizes.MaxExportBatchSize,
@@ -306,9 +306,9 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 	}}
 	p.logs = s
 	var err error
-	s.Exporter, s.Endpoint, err = exporterFor(p, otelenv.Logs, exporter, builders[sdklog.Exporter]{
+	s.Exporter, s.Endpoint, err = exporterFor(p, settings.Logs, exporter, builders[sdklog.Exporter]{
 		console: console.NewLogExporter,
-		otlp:    func(o otelenv.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o, log()) },
+		otlp:    func(o settings.OTLP) (sdklog.Exporter, error) { return otlp.NewLogExporter(ctx, o, log()) },
 		file:    func(w io.Writer) sdklog.Exporter { return otlpfile.NewLogExporter(w, log()) },
 	})
 	return err
@@ -316,12 +316,12 @@ func (p *plan) planLogs(ctx context.Context, res *resource.Resource) error {
 
 type builders[E any] struct {
 	console func(io.Writer) (E, error)
-	otlp    func(otelenv.OTLP) (E, error)
+	otlp    func(settings.OTLP) (E, error)
 	file    func(io.Writer) E
 }
 
 // exporterFor builds the exporter of one signal; it is nil for "none".
-func exporterFor[E any](p *plan, signal otelenv.Signal, name string, build builders[E]) (exporter E, endpoint string, err error) {
+func exporterFor[E any](p *plan, signal settings.Signal, name string, build builders[E]) (exporter E, endpoint string, err error) {
 	defer func() { p.destinations[signal] = endpoint }()
 	switch name {
 	case exporterConsole:
@@ -357,32 +357,32 @@ func exporterFor[E any](p *plan, signal otelenv.Signal, name string, build build
 // otlp resolves where a signal goes. An endpoint of lens's own stands alone: the
 // standard variables of another product have no part in the export then, and its
 // keys are not sent there.
-func (p *plan) otlp(signal otelenv.Signal) (otelenv.OTLP, error) {
-	resolved, warnings, err := otelenv.ParseOTLP(signal, p.cfg.otlp(signal), p.env)
+func (p *plan) otlp(signal settings.Signal) (settings.OTLP, error) {
+	resolved, warnings, err := settings.ParseOTLP(signal, p.cfg.otlp(signal), p.env)
 	warn(warnings)
 	return resolved, err
 }
 
 // otlp is what c says about the export of a signal over OTLP.
-func (c Config) otlp(signal otelenv.Signal) otelenv.Own {
+func (c Config) otlp(signal settings.Signal) settings.Own {
 	insecure := ""
 	if c.Insecure != nil {
 		insecure = strconv.FormatBool(*c.Insecure)
 	}
-	own := otelenv.Own{}
+	own := settings.Own{}
 	for _, s := range []struct{ key, field, text string }{
 		{"ENDPOINT", "Endpoint", c.Endpoint}, {"PROTOCOL", "Protocol", c.Protocol}, {"HEADERS", "Headers", c.Headers},
 		{"INSECURE", "Insecure", insecure}, {"CERTIFICATE", "Certificate", c.Certificate},
 		{"CLIENT_CERTIFICATE", "ClientCertificate", c.ClientCertificate}, {"CLIENT_KEY", "ClientKey", c.ClientKey},
 	} {
-		own[s.key] = otelenv.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
+		own[s.key] = settings.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
 	}
-	off := map[otelenv.Signal]string{
-		otelenv.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
-		otelenv.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
-		otelenv.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
+	off := map[settings.Signal]string{
+		settings.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
+		settings.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
+		settings.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
 	}
-	own["OFF"] = otelenv.Setting{Name: off[signal] + " to false"}
+	own["OFF"] = settings.Setting{Name: off[signal] + " to false"}
 	return own
 }
 

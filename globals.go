@@ -9,10 +9,10 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/nemo-lens/lens/internal/globals"
-	"github.com/nemo-lens/lens/internal/otelenv"
 	"github.com/nemo-lens/lens/internal/pipeline"
-	"github.com/nemo-lens/lens/internal/w3c/propagator"
+	"github.com/nemo-lens/lens/internal/pipeline/globals"
+	"github.com/nemo-lens/lens/internal/settings"
+	"github.com/nemo-lens/lens/internal/web/w3c/propagator"
 )
 
 // The providers that lens installs globally. Each is one for all set-ups, so that what
@@ -43,7 +43,7 @@ func publish(p *pipeline.Pipeline) {
 // are on. What the application has installed stays, unless decision says otherwise.
 func installGlobals(decision *bool, p *pipeline.Pipeline) {
 	ours := globals.Providers{Propagator: func() propagation.TextMapPropagator {
-		propagators, warnings := otelenv.ParsePropagators(os.LookupEnv)
+		propagators, warnings := settings.ParsePropagators(os.LookupEnv)
 		warn(warnings)
 		return propagators.TextMap()
 	}}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nemo-lens/lens/internal/frozen"
-	"github.com/nemo-lens/lens/internal/suggest"
+	"github.com/nemo-lens/lens/internal/gate"
+	"github.com/nemo-lens/lens/internal/report/nearest"
 )
 
 // SpanGroup names one kind of span, for example "step". Operators switch
@@ -44,7 +44,7 @@ var BaseGroups = MustGroupClass("base",
 
 // GroupSet is an immutable set of groups. The zero value is the empty set. It
 // is safe for concurrent use.
-type GroupSet struct{ set *frozen.Set }
+type GroupSet struct{ set *gate.Set }
 
 // NewGroupSet returns the set of the given groups. Names are taken as they
 // are; duplicates collapse.
@@ -56,7 +56,7 @@ func NewGroupSet(groups ...SpanGroup) GroupSet {
 	for i, g := range groups {
 		names[i] = string(g)
 	}
-	return GroupSet{frozen.New(names)}
+	return GroupSet{gate.New(names)}
 }
 
 // Has reports whether g is in the set. Names are compared exactly.
@@ -427,7 +427,7 @@ func groupNames(s GroupSet) []string { return s.set.Names() }
 
 // didYouMean returns a parenthesis to put after a misspelt name, or nothing.
 func didYouMean(name string, candidates []string) string {
-	if near, ok := suggest.Nearest(name, candidates); ok {
+	if near, ok := nearest.Nearest(name, candidates); ok {
 		return fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return ""

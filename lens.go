@@ -20,16 +20,16 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/nemo-lens/lens/internal/envtext"
-	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/globals"
 	"github.com/nemo-lens/lens/internal/identity"
-	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/identity/rankenv"
+	"github.com/nemo-lens/lens/internal/identity/strategy"
 	"github.com/nemo-lens/lens/internal/pipeline"
-	"github.com/nemo-lens/lens/internal/rankenv"
+	"github.com/nemo-lens/lens/internal/pipeline/globals"
+	"github.com/nemo-lens/lens/internal/queue/outcome"
 	"github.com/nemo-lens/lens/internal/record"
-	"github.com/nemo-lens/lens/internal/strategy"
+	"github.com/nemo-lens/lens/internal/report"
+	"github.com/nemo-lens/lens/internal/settings"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
 
 // SpanExporter, SpanProcessor and MetricReader are the SDK's types. In a build with the tag
@@ -138,15 +138,15 @@ var (
 	active  atomic.Pointer[pipeline.Pipeline] // of the set-up that exports
 	setupMu sync.Mutex
 	current atomic.Pointer[TelemetryHandle] // of the enabled set-up; written under setupMu
-	logs    atomic.Pointer[errlog.Log]
+	logs    atomic.Pointer[report.Log]
 )
 
 // log returns the library's own log.
-func log() *errlog.Log {
+func log() *report.Log {
 	if l := logs.Load(); l != nil {
 		return l
 	}
-	logs.CompareAndSwap(nil, errlog.New(nil))
+	logs.CompareAndSwap(nil, report.New(nil))
 	return logs.Load()
 }
 
@@ -173,7 +173,7 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	defer setupMu.Unlock()
 
 	runID, runIDSource := identity.RunID(cfg.RunID, os.LookupEnv)
-	disabled, sdkWarnings := otelenv.SDKDisabled(os.LookupEnv)
+	disabled, sdkWarnings := settings.SDKDisabled(os.LookupEnv)
 	if !cfg.Enabled || disabled {
 		if current.Load() == nil {
 			_ = useGroups(cfg.Groups, "", true)
@@ -183,14 +183,14 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 			if disabled {
 				why = "OTEL_SDK_DISABLED is true"
 			}
-			errlog.New(o.logger).Debug("lens: telemetry is off", "why", why, "run_id", runID)
+			report.New(o.logger).Debug("lens: telemetry is off", "why", why, "run_id", runID)
 		}
 		return &TelemetryHandle{runID: runID}, nil
 	}
 	if current.Load() != nil && !o.allowReinit {
 		return nil, ErrAlreadySetUp
 	}
-	before := logs.Swap(errlog.New(o.logger))
+	before := logs.Swap(report.New(o.logger))
 	defer func() {
 		if err != nil {
 			logs.Store(before)

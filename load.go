@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/strategy"
+	"github.com/nemo-lens/lens/internal/identity/strategy"
 )
 
 // Workload describes a job for [EstimateLoad].

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/nemo-lens/lens/internal/identity"
-	"github.com/nemo-lens/lens/internal/strategy"
+	"github.com/nemo-lens/lens/internal/identity/strategy"
 )
 
 func jobConfig(strategyName string, rate float64) Config {

@@ -153,7 +153,7 @@ func TestReadmeListsEveryVariable(t *testing.T) {
 	_, table, _ := strings.Cut(readme(t), "## Environment")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var keys []string
-	for _, s := range settings() {
+	for _, s := range configSettings() {
 		keys = append(keys, s.key)
 		require.Contains(t, table, "`"+s.key+"`")
 	}

@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 
-	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/identity"
-	"github.com/nemo-lens/lens/internal/resattr"
+	"github.com/nemo-lens/lens/internal/identity/resattr"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 	"github.com/nemo-lens/lens/semconv"
 )
 

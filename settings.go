@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/envtext"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
 
 // setting binds one variable to one field. The table of settings is the one
@@ -23,7 +23,7 @@ type setting struct {
 	show  func(*Config) string
 }
 
-func settings() []setting {
+func configSettings() []setting {
 	return []setting{
 		boolSetting("ENABLED", func(c *Config) *bool { return &c.Enabled }),
 		bare(stringSetting(serviceNameVar, func(c *Config) *string { return &c.ServiceName })),

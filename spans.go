@@ -21,10 +21,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/nemo-lens/lens/internal/errtype"
-	"github.com/nemo-lens/lens/internal/globals"
 	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/pipeline/globals"
 	"github.com/nemo-lens/lens/internal/record"
+	"github.com/nemo-lens/lens/internal/record/errtype"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nemo-lens/lens/internal/frozen"
+	"github.com/nemo-lens/lens/internal/gate"
 )
 
 // enabled is the set that every gate reads, never nil. Writers hold groups.mu.
-var enabled = frozen.NewPointer(frozen.New(nil))
+var enabled = gate.NewPointer(gate.New(nil))
 
 // groups is what the enabled set was made from.
 var groups struct {
@@ -55,9 +55,9 @@ func leaveGroups() {
 	pinLocked()
 }
 
-func orEmpty(s *frozen.Set) *frozen.Set {
+func orEmpty(s *gate.Set) *gate.Set {
 	if s == nil {
-		return frozen.New(nil)
+		return gate.New(nil)
 	}
 	return s
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nemo-lens/lens/internal/strategy"
+	"github.com/nemo-lens/lens/internal/identity/strategy"
 )
 
 // ExportStrategy decides whether the process with this rank exports.

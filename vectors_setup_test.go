@@ -21,7 +21,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/report"
 )
 
 func TestVectorsAttributeFilter(t *testing.T) {
@@ -323,8 +323,8 @@ func TestVectorsRegistrySequences(t *testing.T) {
 }
 
 // captureLog sends lens's log to w until restore is called.
-func captureLog(w io.Writer) (l *errlog.Log, restore func()) {
-	l = errlog.New(slog.New(slog.NewTextHandler(w, nil)))
+func captureLog(w io.Writer) (l *report.Log, restore func()) {
+	l = report.New(slog.New(slog.NewTextHandler(w, nil)))
 	before := logs.Swap(l)
 	return l, func() { logs.Store(before) }
 }

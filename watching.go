@@ -19,7 +19,7 @@ import (
 	"github.com/nemo-lens/lens/internal/flight"
 	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/record"
-	"github.com/nemo-lens/lens/internal/stall"
+	"github.com/nemo-lens/lens/internal/record/stall"
 )
 
 // watching is what looks at the open spans of a set-up: the flight recorder's file and

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/served"
+	"github.com/nemo-lens/lens/internal/web/served"
 	"github.com/nemo-lens/lens/semconv"
 )
 

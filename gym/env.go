@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nemo-lens/lens/internal/envtext"
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
 
 // ConfigureTelemetryEnv writes cfg into this process's environment, from where

@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/w3c"
+	"github.com/nemo-lens/lens/internal/web/w3c"
 )
 
 var installLogBridge = func(*lens.TelemetryHandle) (remove func(), err error) { return nil, nil }

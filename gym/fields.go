@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/nemo-lens/lens/internal/envtext"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
 
 // The prefixes of the variables, in the form that lens.FromEnv takes.

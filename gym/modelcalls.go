@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/errtype"
-	"github.com/nemo-lens/lens/internal/served"
+	"github.com/nemo-lens/lens/internal/record/errtype"
+	"github.com/nemo-lens/lens/internal/web/served"
 	"github.com/nemo-lens/lens/semconv"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/felixge/httpsnoop"
 
-	"github.com/nemo-lens/lens/internal/envtext"
-	"github.com/nemo-lens/lens/internal/served"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
+	"github.com/nemo-lens/lens/internal/web/served"
 )
 
 type rolloutKey struct{}

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/errtype"
+	"github.com/nemo-lens/lens/internal/record/errtype"
 	"github.com/nemo-lens/lens/semconv"
 )
 

@@ -19,8 +19,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/nemo-lens/lens/internal/errtype"
-	"github.com/nemo-lens/lens/internal/httpbody"
+	"github.com/nemo-lens/lens/internal/record/errtype"
+	"github.com/nemo-lens/lens/internal/web/httpbody"
 )
 
 // call is one request of a transport, from its start to the end of its span.

@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/w3c/propagator"
+	"github.com/nemo-lens/lens/internal/web/w3c/propagator"
 	"github.com/nemo-lens/lens/lenshttp"
 	"github.com/nemo-lens/lens/lenstest"
 )

@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/served"
-	"github.com/nemo-lens/lens/internal/w3c"
-	"github.com/nemo-lens/lens/internal/w3c/propagator"
+	"github.com/nemo-lens/lens/internal/web/served"
+	"github.com/nemo-lens/lens/internal/web/w3c"
+	"github.com/nemo-lens/lens/internal/web/w3c/propagator"
 )
 
 // This build records nothing, and still hands the trace context of others on: a

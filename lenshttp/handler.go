@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/served"
+	"github.com/nemo-lens/lens/internal/web/served"
 )
 
 // scopeName is the scope of the metrics that this package adds to otelhttp's.

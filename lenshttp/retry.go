@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/httpbody"
+	"github.com/nemo-lens/lens/internal/web/httpbody"
 )
 
 // Retry says when and how often a request is sent again. The zero value sends

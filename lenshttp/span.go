@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/internal/w3c/propagator"
+	"github.com/nemo-lens/lens/internal/web/w3c/propagator"
 )
 
 // otelOptions are the settings that otelhttp gets. It sees tracers, not spans'

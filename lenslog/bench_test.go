@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 
-	"github.com/nemo-lens/lens/internal/logpipe"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 )

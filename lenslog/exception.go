@@ -6,8 +6,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log"
 
-	"github.com/nemo-lens/lens/internal/errtype"
-	"github.com/nemo-lens/lens/internal/logpipe/safelog"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe/safelog"
+	"github.com/nemo-lens/lens/internal/record/errtype"
 )
 
 // naming is a provider whose records have as exception.type the type that says what went

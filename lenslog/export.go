@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/log"
 
-	"github.com/nemo-lens/lens/internal/logpipe/reentry"
-	"github.com/nemo-lens/lens/internal/logpipe/safelog"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe/reentry"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe/safelog"
 )
 
 // DefaultScope is the instrumentation scope of exported records.

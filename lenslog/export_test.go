@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/log/noop"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 
-	"github.com/nemo-lens/lens/internal/logpipe"
-	"github.com/nemo-lens/lens/internal/logpipe/reentry"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe/reentry"
 	"github.com/nemo-lens/lens/internal/queue"
 )
 

@@ -12,13 +12,13 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/logpipe"
-	"github.com/nemo-lens/lens/internal/metricpipe"
-	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/otlp"
+	"github.com/nemo-lens/lens/internal/export/otlp"
 	"github.com/nemo-lens/lens/internal/otlptest"
 	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe"
+	"github.com/nemo-lens/lens/internal/pipeline/metricpipe"
+	"github.com/nemo-lens/lens/internal/report"
+	"github.com/nemo-lens/lens/internal/settings"
 	"github.com/nemo-lens/lens/lenslog"
 )
 
@@ -33,22 +33,22 @@ type run struct {
 func start(t *testing.T, protocol, addr string) run {
 	t.Helper()
 	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + addr, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
-	settings := func(s otelenv.Signal) otelenv.OTLP {
-		o, _, err := otelenv.ParseOTLP(s, nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	parsed := func(s settings.Signal) settings.OTLP {
+		o, _, err := settings.ParseOTLP(s, nil, func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
-	spans, err1 := otlp.NewTraceExporter(t.Context(), settings(otelenv.Traces), nil)
-	points, err2 := otlp.NewMetricExporter(t.Context(), settings(otelenv.Metrics), nil, nil, nil)
-	records, err3 := otlp.NewLogExporter(t.Context(), settings(otelenv.Logs), nil)
+	spans, err1 := otlp.NewTraceExporter(t.Context(), parsed(settings.Traces), nil)
+	points, err2 := otlp.NewMetricExporter(t.Context(), parsed(settings.Metrics), nil, nil, nil)
+	records, err3 := otlp.NewLogExporter(t.Context(), parsed(settings.Logs), nil)
 	if err1 != nil || err2 != nil || err3 != nil {
 		t.Fatal(err1, err2, err3)
 	}
 	res := resource.NewSchemaless(attribute.String("service.name", "svc"), attribute.String("run.id", "r1"))
-	quiet := errlog.New(slog.New(slog.DiscardHandler))
-	where := otlp.Describe(settings(otelenv.Logs))
+	quiet := report.New(slog.New(slog.DiscardHandler))
+	where := otlp.Describe(parsed(settings.Logs))
 	return run{
 		traces: pipeline.NewTraces(pipeline.TraceSettings{Exporter: spans, Endpoint: where, Sampler: sdktrace.AlwaysSample(),
 			Limits: sdktrace.NewSpanLimits(), Resource: res, Log: quiet}),

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/contrib/bridges/otelslog"
 	"go.opentelemetry.io/otel/log/noop"
 
-	"github.com/nemo-lens/lens/internal/logpipe/safelog"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe/safelog"
 )
 
 // The bridge makes one error of a record its exception, and forgets the others. So

@@ -72,7 +72,7 @@ func TestVetTool(t *testing.T) {
 		})
 	}
 	t.Run("a package without fault", func(t *testing.T) {
-		out, err := run("go", "vet", "-vettool="+tool, "./internal/suggest", ".")
+		out, err := run("go", "vet", "-vettool="+tool, "./internal/report/nearest", ".")
 		if err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync/atomic"
 
-	"github.com/nemo-lens/lens/internal/httpbody"
+	"github.com/nemo-lens/lens/internal/web/httpbody"
 )
 
 // slotBody is a response body that gives its slot back once: at its end, at a read error, when it is closed, or when

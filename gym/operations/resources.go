@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nemo-lens/lens/internal/errtype"
+	"github.com/nemo-lens/lens/internal/record/errtype"
 )
 
 // Names of the instruments of [Metrics] and of their attributes.

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nemo-lens/lens/internal/nvidia"
+	"github.com/nemo-lens/lens/internal/identity/nvidia"
 )
 
 const (

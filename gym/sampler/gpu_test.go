@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/nemo-lens/lens/internal/nvidia"
+	"github.com/nemo-lens/lens/internal/identity/nvidia"
 )
 
 func TestParseDevices(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/nemo-lens/lens/internal/nvidia"
+	"github.com/nemo-lens/lens/internal/identity/nvidia"
 )
 
 // Runner asks the graphics processors, and answers with a line for each in the form of [ParseDevices]. An answer beside an

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nemo-lens/lens/internal/envtext"
-	"github.com/nemo-lens/lens/internal/resattr"
+	"github.com/nemo-lens/lens/internal/identity/resattr"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 	"github.com/nemo-lens/lens/semconv"
 )
 

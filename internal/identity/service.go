@@ -3,8 +3,8 @@ package identity
 import (
 	"strings"
 
-	"github.com/nemo-lens/lens/internal/envtext"
-	"github.com/nemo-lens/lens/internal/resattr"
+	"github.com/nemo-lens/lens/internal/identity/resattr"
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 	"github.com/nemo-lens/lens/semconv"
 )
 

@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/logpipe"
-	"github.com/nemo-lens/lens/internal/metricpipe"
-	"github.com/nemo-lens/lens/internal/otelenv"
+	"github.com/nemo-lens/lens/internal/pipeline/logpipe"
+	"github.com/nemo-lens/lens/internal/pipeline/metricpipe"
+	"github.com/nemo-lens/lens/internal/report"
+	"github.com/nemo-lens/lens/internal/settings"
 )
 
 // Plan is everything that a pipeline is built from; a signal that is off is nil.
@@ -26,7 +26,7 @@ type Plan struct {
 	LastErrors LastErrors
 	// Groups returns how many span groups are on.
 	Groups func() int
-	Log    *errlog.Log
+	Log    *report.Log
 }
 
 // Pipeline is what a set-up has built; a signal that is off is nil.
@@ -41,7 +41,7 @@ type Pipeline struct {
 
 	groups      func() int
 	groupsAtEnd atomic.Int64 // how many were on when the gate was closed, and one more; 0 before
-	log         *errlog.Log
+	log         *report.Log
 }
 
 // New starts what the plan says. It cannot fail.
@@ -71,7 +71,7 @@ func (p *Pipeline) GateCloses() { p.groupsAtEnd.Store(int64(p.groups()) + 1) }
 
 // stopper flushes and shuts down one signal.
 type stopper struct {
-	name            otelenv.Signal
+	name            settings.Signal
 	flush, shutdown func(context.Context) error
 }
 
@@ -79,13 +79,13 @@ type stopper struct {
 func (p *Pipeline) signals() []stopper {
 	var list []stopper
 	if p.Traces != nil {
-		list = append(list, stopper{otelenv.Traces, p.Traces.ForceFlush, p.Traces.Shutdown})
+		list = append(list, stopper{settings.Traces, p.Traces.ForceFlush, p.Traces.Shutdown})
 	}
 	if p.Metrics != nil {
-		list = append(list, stopper{otelenv.Metrics, p.Metrics.ForceFlush, p.Metrics.Shutdown})
+		list = append(list, stopper{settings.Metrics, p.Metrics.ForceFlush, p.Metrics.Shutdown})
 	}
 	if p.Logs != nil {
-		list = append(list, stopper{otelenv.Logs, p.Logs.ForceFlush, p.Logs.Shutdown})
+		list = append(list, stopper{settings.Logs, p.Logs.ForceFlush, p.Logs.Shutdown})
 	}
 	return list
 }
@@ -113,10 +113,10 @@ func (p *Pipeline) each(ctx context.Context, spansFirst bool, do func(stopper, c
 	var wg sync.WaitGroup
 	for i, s := range signals {
 		wg.Go(func() {
-			if s.name == otelenv.Traces {
+			if s.name == settings.Traces {
 				defer close(spansDone)
 			}
-			if s.name == otelenv.Metrics && spansFirst && p.Traces != nil {
+			if s.name == settings.Metrics && spansFirst && p.Traces != nil {
 				wait := ctx
 				if deadline, ok := ctx.Deadline(); ok {
 					var cancel context.CancelFunc
@@ -138,11 +138,11 @@ func (p *Pipeline) each(ctx context.Context, spansFirst bool, do func(stopper, c
 }
 
 // LastErrors asks the exporters that know why their last attempt failed.
-type LastErrors map[otelenv.Signal]func() error
+type LastErrors map[settings.Signal]func() error
 
 // explain adds to an error that only says that the time was up why the exporter
 // was still trying.
-func (l LastErrors) explain(signal otelenv.Signal, err error) error {
+func (l LastErrors) explain(signal settings.Signal, err error) error {
 	last := l[signal]
 	if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err

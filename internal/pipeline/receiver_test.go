@@ -11,8 +11,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/nemo-lens/lens/internal/otlptest"
-	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/queue"
+	"github.com/nemo-lens/lens/internal/queue/outcome"
 )
 
 func overGRPC(tb testing.TB, addr string) sdktrace.SpanExporter {

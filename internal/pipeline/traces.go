@@ -10,10 +10,10 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/nemo-lens/lens/internal/errlog"
-	"github.com/nemo-lens/lens/internal/outcome"
 	"github.com/nemo-lens/lens/internal/queue"
+	"github.com/nemo-lens/lens/internal/queue/outcome"
 	"github.com/nemo-lens/lens/internal/record"
+	"github.com/nemo-lens/lens/internal/report"
 )
 
 // SpanExporter takes the recorder's spans as they are.
@@ -50,14 +50,14 @@ type TraceSettings struct {
 	Resource     *resource.Resource
 	Scoped       func(context.Context) []attribute.KeyValue // see record.Settings
 	Watcher      record.Watcher
-	Log          *errlog.Log
+	Log          *report.Log
 }
 
 // Traces is the way of a span from its start to the exporter.
 type Traces struct {
 	*record.Provider
 	lens, helpers *record.Tracer
-	log           *errlog.Log
+	log           *report.Log
 	queue         *queue.Queue[*record.Span] // nil without an exporter
 }
 

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
-	"github.com/nemo-lens/lens/internal/errlog"
 	"github.com/nemo-lens/lens/internal/queue"
+	"github.com/nemo-lens/lens/internal/report"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // over is the way of spans to exp.
 func over(exp sdktrace.SpanExporter, cfg queue.Config) *Traces {
 	return NewTraces(TraceSettings{Exporter: Views(exp), Batch: cfg, Limits: sdktrace.NewSpanLimits(),
-		Sampler: sdktrace.AlwaysSample(), Log: errlog.New(slog.New(slog.DiscardHandler))})
+		Sampler: sdktrace.AlwaysSample(), Log: report.New(slog.New(slog.DiscardHandler))})
 }
 
 // end starts and ends n spans.
@@ -50,7 +50,7 @@ func (exportFunc) Shutdown(context.Context) error { return nil }
 func TestUnsampledSpansAreIgnored(t *testing.T) {
 	t.Parallel()
 	p := NewTraces(TraceSettings{Exporter: Views(exportFunc(func(context.Context, []sdktrace.ReadOnlySpan) error { return nil })),
-		Sampler: sdktrace.ParentBased(sdktrace.NeverSample()), Limits: sdktrace.NewSpanLimits(), Log: errlog.New(slog.New(slog.DiscardHandler))})
+		Sampler: sdktrace.ParentBased(sdktrace.NeverSample()), Limits: sdktrace.NewSpanLimits(), Log: report.New(slog.New(slog.DiscardHandler))})
 	end(p, 1)
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{1}, TraceFlags: trace.FlagsSampled})
 	_, span := p.Own(Scope).Start(trace.ContextWithRemoteSpanContext(context.Background(), parent), "sampled")

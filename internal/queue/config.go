@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue/outcome"
 )
 
 // The defaults and limits of a [Config].

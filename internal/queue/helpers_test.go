@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue/outcome"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

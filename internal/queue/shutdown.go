@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue/outcome"
 )
 
 // Shutdown exports what is queued, closes the exporter and ends the queue's

@@ -1,6 +1,6 @@
 package queue
 
-import "github.com/nemo-lens/lens/internal/outcome"
+import "github.com/nemo-lens/lens/internal/queue/outcome"
 
 // Stats counts items. Given = Exported + Dropped + Failed + Queued.
 type Stats struct {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/outcome"
+	"github.com/nemo-lens/lens/internal/queue/outcome"
 )
 
 // work is the goroutine that calls the exporter, until the queue is drained or given

@@ -4,7 +4,7 @@
 // open ones.
 //
 // The API is OpenTelemetry's, and what the SDK's tracer provider promises holds
-// here. TestPrograms of internal/otlp runs random programs against both, up to the
+// here. TestPrograms of internal/export/otlp runs random programs against both, up to the
 // bytes that leave, and lists what differs on purpose.
 //
 // # Cost

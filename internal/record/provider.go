@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/nemo-lens/lens/internal/errlog"
+	"github.com/nemo-lens/lens/internal/report"
 )
 
 // base is where the monotonic clock is read from.
@@ -174,6 +174,6 @@ func (p *Provider) Faults(f Fault) uint64 { return p.faults[f].Load() }
 
 func (p *Provider) fault(f Fault, text func() string) {
 	if p.faults[f].Add(1) == 1 && p.onFault != nil {
-		p.onFault(f, errlog.Scrub(text()))
+		p.onFault(f, report.Scrub(text()))
 	}
 }

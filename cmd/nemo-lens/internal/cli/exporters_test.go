@@ -14,7 +14,7 @@ import (
 
 	"github.com/nemo-lens/lens"
 	spans "github.com/nemo-lens/lens/cmd/nemo-lens/internal/trace"
-	"github.com/nemo-lens/lens/internal/otlpfile"
+	"github.com/nemo-lens/lens/internal/export/otlpfile"
 	"github.com/nemo-lens/lens/semconv"
 )
 

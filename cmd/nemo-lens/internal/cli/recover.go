@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/nemo-lens/lens/internal/export/otlp"
 	"github.com/nemo-lens/lens/internal/flight/postmortem"
-	"github.com/nemo-lens/lens/internal/otelenv"
-	"github.com/nemo-lens/lens/internal/otlp"
+	"github.com/nemo-lens/lens/internal/settings"
 )
 
 type recoverFlags struct {
@@ -73,12 +73,12 @@ func exportOpen(ctx context.Context, s streams, report *postmortem.Report) error
 		text := s.env(name)
 		return text, text != ""
 	}
-	own := otelenv.Own{}
+	own := settings.Own{}
 	for _, key := range []string{"ENDPOINT", "PROTOCOL", "HEADERS", "INSECURE", "CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"} {
 		name := "NEMO_LENS_" + key
-		own[key] = otelenv.Setting{Name: name, Text: s.env(name)}
+		own[key] = settings.Setting{Name: name, Text: s.env(name)}
 	}
-	settings, warnings, err := otelenv.ParseOTLP(otelenv.Traces, own, lookup)
+	settings, warnings, err := settings.ParseOTLP(settings.Traces, own, lookup)
 	for _, w := range warnings {
 		fmt.Fprintf(s.err, "nemo-lens recover: %s\n", w)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/nemo-lens/lens/internal/suggest"
+	"github.com/nemo-lens/lens/internal/report/nearest"
 )
 
 // Exit statuses.
@@ -138,7 +138,7 @@ func commandNames(root *cobra.Command) []string {
 
 func unknownCommand(root *cobra.Command, name string) error {
 	names := commandNames(root)
-	if near, ok := suggest.Nearest(name, names); ok {
+	if near, ok := nearest.Nearest(name, names); ok {
 		return usagef("there is no command %q; did you mean %q?", name, near)
 	}
 	if _, err := os.Stat(name); err == nil {
@@ -154,7 +154,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := strings.SplitN(unknown.GetSpecifiedName(), "=", 2)[0]
-		if near, ok := suggest.Nearest(name, names); ok {
+		if near, ok := nearest.Nearest(name, names); ok {
 			return usagef("there is no flag --%s; did you mean --%s?", name, near)
 		}
 	}

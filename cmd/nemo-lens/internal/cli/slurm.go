@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nemo-lens/lens/internal/detect"
-	"github.com/nemo-lens/lens/internal/resattr"
+	"github.com/nemo-lens/lens/internal/identity/detect"
+	"github.com/nemo-lens/lens/internal/identity/resattr"
 	"github.com/nemo-lens/lens/semconv"
 )
 

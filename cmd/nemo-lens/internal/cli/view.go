@@ -20,7 +20,7 @@ import (
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/terminal"
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/trace"
 	"github.com/nemo-lens/lens/internal/flight"
-	"github.com/nemo-lens/lens/internal/suggest"
+	"github.com/nemo-lens/lens/internal/report/nearest"
 )
 
 // view is one call of the command.
@@ -148,7 +148,7 @@ func (v *view) prepare() error {
 		}
 		if !slices.Contains(sections, part) {
 			near := ""
-			if n, ok := suggest.Nearest(part, sections); ok {
+			if n, ok := nearest.Nearest(part, sections); ok {
 				near = fmt.Sprintf("; did you mean %q?", n)
 			}
 			fault("show", fmt.Errorf("%q is none of %s%s", part, strings.Join(sections, ", "), near))

@@ -14,7 +14,7 @@ import (
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/summary"
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/trace"
 	"github.com/nemo-lens/lens/cmd/nemo-lens/internal/tracegen"
-	"github.com/nemo-lens/lens/internal/browsertest"
+	"github.com/nemo-lens/lens/internal/web/browsertest"
 )
 
 // openPage shows a file and waits until the page says that it is ready.
