@@ -141,9 +141,10 @@ func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
 // the path of every span, and looks at them where they are.
 func anySecret(attrs []attribute.KeyValue) bool {
 	strictly := strict.Load()
+	keys := DefaultRedactKeys.set
 	for i := range attrs {
 		kv := &attrs[i]
-		if DefaultRedactKeys.Has(string(kv.Key)) || strictly && isRedacted(string(kv.Key), nil) {
+		if keys.MayHave(len(kv.Key)) && keys.Has(string(kv.Key)) || strictly && isRedacted(string(kv.Key), nil) {
 			return true
 		}
 		if t := kv.Value.Type(); (t == attribute.MAP || t == attribute.SLICE) && holdsSecret(kv.Value) {

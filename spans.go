@@ -226,7 +226,8 @@ func End(span trace.Span, err *error) {
 	if _, isOff := span.(noop.Span); isOff {
 		return // the most frequent case, without a call
 	}
-	if span == nil || !span.IsRecording() {
+	ours, recorded := span.(*record.Span)
+	if !recorded && (span == nil || !span.IsRecording()) || recorded && !ours.IsRecording() {
 		if span != nil {
 			span.End()
 		}
@@ -248,6 +249,10 @@ func End(span trace.Span, err *error) {
 		addException(span, attribute.String("exception.type", errtype.Of(*err)),
 			attribute.String("exception.message", text))
 		span.SetStatus(codes.Error, text)
+	}
+	if recorded {
+		ours.Finish()
+		return
 	}
 	span.End()
 }
