@@ -4,7 +4,6 @@ package lens
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/export/otlp"
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/pipeline/plan"
 	"github.com/nemo-lens/lens/internal/report"
 	"github.com/nemo-lens/lens/internal/settings"
 )
@@ -93,63 +92,9 @@ func (r *CheckReport) askStrategy(o options) error {
 }
 
 func (r *CheckReport) signals(ctx context.Context, o *options, timeout time.Duration) {
-	p := newPlan(o, r.Config, r.RunID)
-	enabled := []bool{r.Config.TracesEnabled, r.Config.MetricsEnabled, r.Config.LogsEnabled}
-	var asking sync.WaitGroup
-	r.Signals = make([]SignalCheck, len(enabled))
-	for i, signal := range []settings.Signal{settings.Traces, settings.Metrics, settings.Logs} {
-		s := &r.Signals[i]
-		s.Signal, s.Enabled = string(signal), enabled[i]
-		s.Exporter = p.exporter(signal)
-		if !s.Enabled || p.hasNoDestination(signal, s.Exporter) {
-			s.Enabled, s.Off = false, p.off[signal]
-			continue
-		}
-		switch s.Exporter {
-		case exporterOTLP:
-			resolved, err := p.otlp(signal)
-			if err != nil {
-				s.Err = err
-				continue
-			}
-			s.Where, s.Protocol = otlp.Describe(resolved), string(resolved.Protocol)
-			for _, h := range resolved.Headers {
-				s.Headers = append(s.Headers, h.Key)
-			}
-			slices.Sort(s.Headers)
-			if s.Asked = timeout > 0; s.Asked {
-				asking.Go(func() {
-					began := time.Now()
-					s.Err = otlp.Probe(ctx, resolved, timeout)
-					s.Took = time.Since(began)
-				})
-			}
-		case exporterConsole, exporterFile:
-			s.Where, s.Err = p.tryFile(s.Exporter)
-		}
+	for _, s := range plan.Check(ctx, o.planSettings(r.Config, r.RunID, r.Config.RunID), timeout) {
+		r.Signals = append(r.Signals, SignalCheck(s))
 	}
-	asking.Wait()
-}
-
-// tryFile opens what the exporter would write to, and leaves no new file behind.
-func (p *plan) tryFile(exporter string) (where string, err error) {
-	if exporter == exporterConsole && (p.o.consoleWriter != nil || p.cfg.ExporterFile == "") {
-		_, where, err := p.console()
-		return where, err
-	}
-	name := p.fileName()
-	_, before := os.Stat(name)
-	if exporter == exporterFile {
-		_, where, err = p.file()
-	} else {
-		_, where, err = p.console()
-	}
-	err = errors.Join(err, p.close())
-	p.lines, p.output = nil, nil
-	if info, statErr := os.Stat(name); errors.Is(before, os.ErrNotExist) && statErr == nil && info.Size() == 0 {
-		_ = os.Remove(name)
-	}
-	return where, err
 }
 
 // collected is a slog.Handler that keeps the messages of warnings.

@@ -3,12 +3,14 @@
 package lens
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,10 +23,12 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/identity/detect"
 	"github.com/nemo-lens/lens/internal/identity/rankenv"
 	"github.com/nemo-lens/lens/internal/identity/strategy"
 	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/pipeline/globals"
+	"github.com/nemo-lens/lens/internal/pipeline/plan"
 	"github.com/nemo-lens/lens/internal/queue/outcome"
 	"github.com/nemo-lens/lens/internal/record"
 	"github.com/nemo-lens/lens/internal/report"
@@ -244,25 +248,25 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 	}
 	// Before anything of the SDK is made, which reports to the OTel error handler.
 	restoreErrors := log().Install()
-	plan, err := o.plan(ctx, cfg, runID)
+	p, err := plan.New(ctx, o.planSettings(cfg, runID, cfg.RunID))
 	if err != nil {
 		restoreErrors()
 		return nil, err
 	}
-	if !plan.hasSignals() {
+	if !p.HasSignals() {
 		restoreErrors()
 		_ = useGroups(cfg.Groups, cfg.SpanGroups, true)
 		current.Store(h)
-		log().Warn("no signal", "lens: telemetry is on, and nothing is exported", plan.report()...)
+		log().Warn("no signal", "lens: telemetry is on, and nothing is exported", p.Report()...)
 		return h, nil
 	}
 	// From here on nothing fails.
-	if plan.traces != nil {
+	if p.RecordsSpans() {
 		if h.watching.file = openFlight(&o, cfg, runID); h.watching.file != nil {
-			plan.traces.Watcher = h.watching.file
+			p.Watch(h.watching.file)
 		}
 	}
-	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
+	h.pipeline, h.endpoint, h.closeFile = p.Build(), p.Where(), p.Close
 	if h.pipeline.Traces != nil {
 		h.tracer = h.pipeline.Traces.Own(scopeLens)
 	}
@@ -280,9 +284,93 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *Telemet
 		log().Warn("span groups", err.Error())
 	}
 	current.Store(h)
-	log().Info("lens: telemetry is on", append(plan.report(), "service", cfg.ServiceName,
+	log().Info("lens: telemetry is on", append(p.Report(), "service", cfg.ServiceName,
 		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())...)
 	return h, nil
+}
+
+// planSettings are the plain values that the export is planned with. sharedRunID is
+// empty where the run id was drawn here.
+func (o *options) planSettings(cfg Config, runID, sharedRunID string) plan.Settings {
+	return plan.Settings{
+		Service: cfg.ServiceName, RunID: runID, SharedRunID: sharedRunID, Version: Version, Rank: o.rank, WorldSize: o.worldSize,
+		Traces: cfg.TracesEnabled, Metrics: cfg.MetricsEnabled, Logs: cfg.LogsEnabled,
+		SamplerEnabled: cfg.SamplerEnabled, SampleRate: cfg.ExportSampleRate, SingleTraceID: cfg.SingleTraceID, RuntimeMetrics: cfg.RuntimeMetrics,
+		DLRank: cfg.RankAttributes != rankNVDL, NVDLRank: cfg.RankAttributes == rankNVDL || cfg.RankAttributes == rankBoth,
+		User: cfg.User, WandbEntity: cfg.WandbEntity, WandbProject: cfg.WandbProject, Attributes: o.attrs, Detection: o.detection.options(),
+		Exporter: cfg.Exporter, ExporterSet: cfg.sources["EXPORTER"] != "", Endpoint: cfg.Endpoint, Own: cfg.otlp,
+		File: cfg.ExporterFile, FileSource: cfg.from("EXPORTER_FILE"), FileSize: cfg.ExporterFileSize, FileKeep: cmp.Or(cfg.ExporterFileKeep, defaultFileKeep),
+		ConsoleTo: o.consoleWriter, SpanExporter: o.exporter, Processors: o.processors, Readers: o.readers,
+		QueueSize: cfg.QueueSize, BatchSize: cfg.BatchSize, BatchDelay: cfg.BatchDelay, QueueWait: cfg.QueueWait, Block: cfg.BlockOnFullQueue,
+		Scoped: scopedAttributes, Groups: func() int { return EnabledSpanGroups().Len() }, Log: log(),
+	}
+}
+
+func (d Detection) options() detect.Options {
+	options := detect.Options{
+		GPUIdentity: d.GPUIdentity, NvidiaSMI: d.NvidiaSMI, NvidiaSMITimeout: d.NvidiaSMITimeout,
+		ProcessStart: d.ProcessStart,
+	}
+	if d.SlurmNewer {
+		options.Slurm = detect.SlurmNewer
+	}
+	return options
+}
+
+// effectiveServiceName is the name that the application gave in code, else the
+// operator's, else the default. A name in code that is the default cannot be
+// told from none.
+func (c Config) effectiveServiceName(lookup envtext.Lookup) string {
+	if c.ServiceName != "" && (c.ServiceName != defaultServiceName || c.sources[serviceNameVar] != "") {
+		return c.ServiceName
+	}
+	name, _ := identity.ServiceName(lookup)
+	return cmp.Or(name, defaultServiceName)
+}
+
+// variableOr names the variable that would give a setting, or says what else
+// would where the configuration is not read from the environment.
+func (c Config) variableOr(key, other string) string {
+	if len(c.prefixes) == 0 {
+		return other
+	}
+	return c.prefixes[0] + "_" + key
+}
+
+// otlp is what c says about the export of a signal over OTLP.
+func (c Config) otlp(signal settings.Signal) settings.Own {
+	insecure := ""
+	if c.Insecure != nil {
+		insecure = strconv.FormatBool(*c.Insecure)
+	}
+	own := settings.Own{}
+	for _, s := range []struct{ key, field, text string }{
+		{"ENDPOINT", "Endpoint", c.Endpoint}, {"PROTOCOL", "Protocol", c.Protocol}, {"HEADERS", "Headers", c.Headers},
+		{"INSECURE", "Insecure", insecure}, {"CERTIFICATE", "Certificate", c.Certificate},
+		{"CLIENT_CERTIFICATE", "ClientCertificate", c.ClientCertificate}, {"CLIENT_KEY", "ClientKey", c.ClientKey},
+	} {
+		own[s.key] = settings.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
+	}
+	off := map[settings.Signal]string{
+		settings.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
+		settings.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
+		settings.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
+	}
+	own["OFF"] = settings.Setting{Name: off[signal] + " to false"}
+	return own
+}
+
+// variable names a setting for a message that asks to change it: the variable that
+// it came from, else the one that would give it, and the field when the application set
+// it in code or reads no environment.
+func (c Config) variable(key, field string, set bool) string {
+	switch {
+	case c.sources[key] != "":
+		return c.sources[key]
+	case set || len(c.prefixes) == 0:
+		return "Config." + field
+	}
+	return c.prefixes[0] + "_" + key
 }
 
 func (o *options) resolveRank() error {

@@ -1,10 +1,8 @@
-//go:build !lens_noop
-
-package lens
+package plan
 
 import (
+	"cmp"
 	"context"
-	"os"
 	"runtime/debug"
 	"sync"
 
@@ -12,7 +10,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/identity/detect"
 	"github.com/nemo-lens/lens/internal/identity/resattr"
+	"github.com/nemo-lens/lens/internal/settings"
 	"github.com/nemo-lens/lens/internal/settings/envtext"
 	"github.com/nemo-lens/lens/semconv"
 )
@@ -20,73 +20,57 @@ import (
 // distroName is telemetry.distro.name.
 const distroName = "nemo-lens"
 
-// effectiveServiceName is the name that the application gave in code, else the
-// operator's, else the default. A name in code that is the default cannot be
-// told from none.
-func (c Config) effectiveServiceName(lookup envtext.Lookup) string {
-	if c.ServiceName != "" && (c.ServiceName != defaultServiceName || c.sources[serviceNameVar] != "") {
-		return c.ServiceName
-	}
-	name, _ := identity.ServiceName(lookup)
-	return first(name, defaultServiceName)
-}
-
-// variableOr names the variable that would give a setting, or says what else
-// would where the configuration is not read from the environment.
-func (c Config) variableOr(key, other string) string {
-	if len(c.prefixes) == 0 {
-		return other
-	}
-	return c.prefixes[0] + "_" + key
-}
-
 // resource puts the attributes together; of two with one key the later wins:
 // what was found out, then what the operator's variables say, then what the
 // configuration and the application say. Rank, world size, run id and the service's
 // name have been decided by the same order before, and the process is no matter
 // of opinion.
-func (o *options) resource(cfg Config, runID string, inherited, detected []attribute.KeyValue) *resource.Resource {
+func (p *Plan) resource() *resource.Resource {
+	inherited, warnings := settings.ResourceAttributes(p.env)
+	p.warn(warnings)
+	detected, warnings := detect.Detect(p.Detection)
+	p.warn(warnings)
 	// Not resource.Default, which reads the environment once more, and names the
 	// service after the program.
 	sdk, _ := resource.New(context.Background(), resource.WithTelemetrySDK()) // has no way to fail
 	found := append(sdk.Attributes(),
-		semconv.TelemetryDistroNameKey.String(distroName), semconv.TelemetryDistroVersionKey.String(Version),
-		semconv.ServiceVersionKey.String(first(programVersion(), Version)),
-		semconv.ServiceInstanceIDKey.String(identity.InstanceID(runID, o.rank)))
-	if name, _ := envtext.First(os.LookupEnv, "DEPLOYMENT_ENV", "ENVIRONMENT"); name != "" {
+		semconv.TelemetryDistroNameKey.String(distroName), semconv.TelemetryDistroVersionKey.String(p.Version),
+		semconv.ServiceVersionKey.String(cmp.Or(programVersion(), p.Version)),
+		semconv.ServiceInstanceIDKey.String(identity.InstanceID(p.RunID, p.Rank)))
+	if name, _ := envtext.First(p.env, "DEPLOYMENT_ENV", "ENVIRONMENT"); name != "" {
 		found = append(found, semconv.DeploymentEnvironmentKey.String(name))
 	}
 	found = append(found, detected...)
-	attrs := append(found, asFound(inherited, found)...)
-	attrs = append(attrs, semconv.ServiceNameKey.String(cfg.ServiceName), semconv.NeMoRunIDKey.String(runID))
-	if cfg.RankAttributes != rankNVDL {
-		attrs = append(attrs, semconv.DLRankKey.Int(o.rank), semconv.DLWorldSizeKey.Int(o.worldSize))
+	attrs := append(found, p.asFound(inherited, found)...)
+	attrs = append(attrs, semconv.ServiceNameKey.String(p.Service), semconv.NeMoRunIDKey.String(p.RunID))
+	if p.DLRank {
+		attrs = append(attrs, semconv.DLRankKey.Int(p.Rank), semconv.DLWorldSizeKey.Int(p.WorldSize))
 	}
-	if cfg.RankAttributes == rankNVDL || cfg.RankAttributes == rankBoth {
-		attrs = append(attrs, semconv.NVDLRankKey.Int(o.rank), semconv.NVDLWorldSizeKey.Int(o.worldSize))
+	if p.NVDLRank {
+		attrs = append(attrs, semconv.NVDLRankKey.Int(p.Rank), semconv.NVDLWorldSizeKey.Int(p.WorldSize))
 	}
 	for _, kv := range []struct {
 		key   attribute.Key
 		value string
-	}{{semconv.NeMoUserIDKey, cfg.User}, {semconv.WandbEntityKey, cfg.WandbEntity}, {semconv.WandbProjectKey, cfg.WandbProject}} {
+	}{{semconv.NeMoUserIDKey, p.User}, {semconv.WandbEntityKey, p.WandbEntity}, {semconv.WandbProjectKey, p.WandbProject}} {
 		if kv.value != "" {
 			attrs = append(attrs, kv.key.String(kv.value))
 		}
 	}
-	return resource.NewSchemaless(append(attrs, o.attrs...)...)
+	return resource.NewSchemaless(append(attrs, p.Attributes...)...)
 }
 
 // asFound returns the attributes that the operator's variable gives, with those
 // that are numbers by convention or in what was found out as numbers. What
 // belongs to one process is left out: children inherit the variable.
-func asFound(inherited, found []attribute.KeyValue) []attribute.KeyValue {
+func (p *Plan) asFound(inherited, found []attribute.KeyValue) []attribute.KeyValue {
 	numbers := make(map[attribute.Key]bool)
 	for _, kv := range found {
 		numbers[kv.Key] = kv.Value.Type() == attribute.INT64
 	}
 	typed, warnings := resattr.Normalise(inherited)
 	for _, w := range warnings {
-		log().Warn(w, w)
+		p.Log.Warn(w, w)
 	}
 	out := typed[:0]
 	for _, kv := range typed {

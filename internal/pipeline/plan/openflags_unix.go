@@ -1,6 +1,6 @@
-//go:build !lens_noop && unix
+//go:build unix
 
-package lens
+package plan
 
 import "syscall"
 
