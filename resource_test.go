@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/nemo-lens/lens/internal/record/values"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -57,7 +58,7 @@ func TestVectorsResourceMerge(t *testing.T) {
 			cfg.ServiceName = cmp.Or(c.Config["service_name"], cfg.ServiceName)
 			var given []attribute.KeyValue
 			for k, v := range c.Given {
-				value, ok := attributeValue(v)
+				value, ok := values.Of(v)
 				require.True(t, ok)
 				given = append(given, attribute.KeyValue{Key: attribute.Key(k), Value: value})
 			}

@@ -1,7 +1,7 @@
 // Package plan decides how each signal of one set-up leaves the process. In come
 // [Settings], plain values that the root package has resolved; out goes a [Plan],
-// which [Plan.Build] makes a running pipeline of, or [Plan.Check] tries out. Making
-// a plan starts no goroutine, and everything that can fail fails here.
+// which [Plan.Build] starts. Making a plan starts no goroutine, and everything that can
+// fail fails here; [Check] tries out what a plan would find.
 package plan
 
 import (
@@ -22,7 +22,6 @@ import (
 	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/pipeline/logpipe"
 	"github.com/nemo-lens/lens/internal/pipeline/metricpipe"
-	"github.com/nemo-lens/lens/internal/record"
 	"github.com/nemo-lens/lens/internal/report"
 	"github.com/nemo-lens/lens/internal/settings"
 )
@@ -43,6 +42,10 @@ type Settings struct {
 	SharedRunID     string // RunID when other processes can know it, "" when it was drawn here
 	Version         string // of lens
 	Rank, WorldSize int
+
+	// Exports is false for a process that records to the flight recorder alone, if to
+	// anything.
+	Exports bool
 
 	// What is recorded.
 	Traces, Metrics, Logs bool
@@ -76,6 +79,16 @@ type Settings struct {
 	BatchDelay, QueueWait time.Duration
 	Block                 bool
 
+	// What looks at the open spans.
+	FlightDir        string
+	FlightName       string // the variable or field that gives FlightDir
+	FlightSource     string // as FileSource
+	StallAfter       time.Duration
+	StallAfterGroups map[string]time.Duration
+	StallStacks      bool
+	Heartbeat        time.Duration
+	Strict           bool // see package redact
+
 	Scoped func(context.Context) []attribute.KeyValue // see record.Settings
 	Groups func() int                                 // how many span groups are on
 	Log    *report.Log
@@ -90,11 +103,12 @@ type Plan struct {
 	metrics *metricpipe.Settings
 	logs    *logpipe.Settings
 
-	env    settings.Lookup
-	output *wholeline.Writer // of the console exporters, opened at the first need
-	where  string
-	lines  *otlpfile.File // of the file exporters, the same way
-	opened []func() error // to be closed in the reverse order
+	env     settings.Lookup
+	restore func()            // gives OpenTelemetry's error handler back
+	output  *wholeline.Writer // of the console exporters, opened at the first need
+	where   string
+	lines   *otlpfile.File // of the file exporters, the same way
+	opened  []func() error // to be closed in the reverse order
 
 	lastErrors   pipeline.LastErrors
 	destinations map[settings.Signal]string // of the signals that are exported
@@ -102,7 +116,7 @@ type Plan struct {
 }
 
 func newPlan(s Settings) *Plan {
-	return &Plan{Settings: s, env: os.LookupEnv, lastErrors: pipeline.LastErrors{},
+	return &Plan{Settings: s, env: os.LookupEnv, restore: func() {}, lastErrors: pipeline.LastErrors{},
 		destinations: map[settings.Signal]string{}, off: map[settings.Signal]string{}}
 }
 
@@ -110,9 +124,18 @@ func newPlan(s Settings) *Plan {
 // opened is closed again when it fails.
 func New(ctx context.Context, s Settings) (_ *Plan, err error) {
 	p := newPlan(s)
+	if !s.Exports {
+		if s.Traces {
+			p.traces = &pipeline.TraceSettings{Sampler: sdktrace.AlwaysSample(), Limits: sdktrace.NewSpanLimits(), Scoped: s.Scoped, Log: s.Log}
+		}
+		return p, nil
+	}
+	// Before anything of the SDK is made, which reports to the OTel error handler.
+	p.restore = s.Log.Install()
 	defer func() {
 		if err != nil {
 			_ = p.Close()
+			p.restore()
 		}
 	}()
 	// Clean, also for the processors and readers of the application.
@@ -135,14 +158,6 @@ func New(ctx context.Context, s Settings) (_ *Plan, err error) {
 	return p, nil
 }
 
-// Build starts what was planned. It cannot fail.
-func (p *Plan) Build() *pipeline.Pipeline {
-	return pipeline.New(pipeline.Plan{
-		Traces: p.traces, Metrics: p.metrics, Logs: p.logs, LastErrors: p.lastErrors,
-		Groups: p.Groups, Log: p.Log,
-	})
-}
-
 // Close closes what the exporters were given to write to.
 func (p *Plan) Close() error {
 	var errs []error
@@ -155,12 +170,6 @@ func (p *Plan) Close() error {
 
 // HasSignals reports whether any signal is on.
 func (p *Plan) HasSignals() bool { return p.traces != nil || p.metrics != nil || p.logs != nil }
-
-// RecordsSpans reports whether spans are recorded.
-func (p *Plan) RecordsSpans() bool { return p.traces != nil }
-
-// Watch makes w see every span. Spans must be recorded.
-func (p *Plan) Watch(w record.Watcher) { p.traces.Watcher = w }
 
 // Where describes where the signals go, once when they go to one place.
 func (p *Plan) Where() string {

@@ -1,4 +1,6 @@
-package detect
+// Package processstart finds when the kernel created this process, from two files under
+// /proc. Outside Linux they do not exist and the answer is an error.
+package processstart
 
 import (
 	"fmt"
@@ -10,10 +12,10 @@ import (
 	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
 
-// processStart computes when a process was created from the text of its stat
+// parse computes when a process was created from the text of its stat
 // file, that of the uptime file read at the given time, and the clock ticks per
 // second of the stat file: at - (uptime - start_ticks / ticks).
-func processStart(stat, uptime string, at time.Time, ticks int) (time.Time, error) {
+func parse(stat, uptime string, at time.Time, ticks int) (time.Time, error) {
 	bad := func(what string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %s", what)
 	}

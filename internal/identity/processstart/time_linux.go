@@ -1,27 +1,29 @@
-package detect
+package processstart
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// ProcessStartTime returns when the kernel created this process, before main and
+// Time returns when the kernel created this process, before main and
 // the runtime's own start, to 10 ms. It reads two files under /proc; an error
 // says what was wrong with them.
-func ProcessStartTime() (time.Time, error) { return processStartIn("/") }
+func Time() (time.Time, error) { return in("/") }
 
-func processStartIn(root string) (time.Time, error) {
-	stat, err := readFileErr(root, "proc/self/stat")
+func in(root string) (time.Time, error) {
+	stat, err := os.ReadFile(filepath.Join(root, "proc/self/stat"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", err)
 	}
-	uptime, err := readFileErr(root, "proc/uptime")
+	uptime, err := os.ReadFile(filepath.Join(root, "proc/uptime"))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", err)
 	}
-	return processStart(string(stat), string(uptime), time.Now(), clockTicks())
+	return parse(string(stat), string(uptime), time.Now(), clockTicks())
 }
 
 // clockTicks returns the unit of the stat file as the kernel told this process,

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package detect
+package processstart
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ProcessStartTime is known on Linux only; here it returns an error that wraps
+// Time is known on Linux only; here it returns an error that wraps
 // errors.ErrUnsupported.
-func ProcessStartTime() (time.Time, error) {
+func Time() (time.Time, error) {
 	return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", errors.ErrUnsupported)
 }

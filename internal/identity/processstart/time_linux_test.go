@@ -1,4 +1,4 @@
-package detect
+package processstart
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 func TestProcessStartTimeOfARealProcess(t *testing.T) {
 	const marker = "LENS_TEST_START_CHILD"
 	if os.Getenv(marker) != "" {
-		start, err := ProcessStartTime()
+		start, err := Time()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,20 +45,15 @@ func TestProcessStartTimeOfARealProcess(t *testing.T) {
 	if got.Before(before.Add(-slack)) || got.After(after.Add(slack)) {
 		t.Errorf("created %v, started between %v and %v", got, before, after)
 	}
-	own, err := ProcessStartTime()
+	own, err := Time()
 	if err != nil || own.After(before.Add(slack)) {
 		t.Errorf("this process was created %v, %v", own, err)
 	}
 }
 
-func TestProcessStartAttribute(t *testing.T) {
+func TestWithoutTheFiles(t *testing.T) {
 	t.Parallel()
-	got, warnings := Detect(Options{Lookup: envMap{}.lookup, Root: t.TempDir(), ProcessStart: true, Run: noFork(t)})
-	v, ok := value(got, "process.creation.time")
-	if _, err := time.Parse(time.RFC3339Nano, v.AsString()); !ok || err != nil || len(warnings) > 0 {
-		t.Errorf("%q, %v, warnings %q", v.AsString(), err, warnings)
-	}
-	if _, err := processStartIn(t.TempDir()); err == nil {
+	if _, err := in(t.TempDir()); err == nil {
 		t.Error("no error without the files")
 	}
 }
