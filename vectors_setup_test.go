@@ -326,8 +326,11 @@ func TestVectorsRegistrySequences(t *testing.T) {
 // captureLog sends lens's log to w until restore is called.
 func captureLog(w io.Writer) (l *report.Log, restore func()) {
 	l = report.New(slog.New(slog.NewTextHandler(w, nil)))
-	before := logs.Swap(l)
-	return l, func() { logs.Store(before) }
+	before := published.Load()
+	now := *before
+	now.log = l
+	published.Store(&now)
+	return l, func() { published.Store(before) }
 }
 
 // useEmpty makes r the vocabulary, with no stored spec, for one test.
@@ -389,7 +392,7 @@ func TestVectorsSetupFlow(t *testing.T) {
 			case "bad span-group spec on exporting rank", "all signals off, unknown exporter name":
 				// Refused before anything is built.
 				require.Error(t, err)
-				require.Nil(t, active.Load())
+				require.Nil(t, published.Load().recording)
 				return
 			}
 			if want, stated := c.Expect["error"]; stated {
@@ -423,7 +426,7 @@ func TestVectorsSetupFlow(t *testing.T) {
 				case "initialized":
 					require.Equal(t, want, Current() == h)
 				case "tracer_provider":
-					require.Equal(t, want == "sdk", otel.GetTracerProvider() == globalTracers)
+					require.Equal(t, want == "sdk", otel.GetTracerProvider() == providers.Tracers)
 				case "job_enabled":
 					require.Equal(t, want, IsSpanGroupEnabled(Job))
 				case "step_enabled":
