@@ -7,9 +7,59 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nemo-lens/lens/internal/gate"
+	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/pipeline/globals"
+	"github.com/nemo-lens/lens/internal/pipeline/plan"
+	"github.com/nemo-lens/lens/internal/report"
 )
+
+// setup is what a set-up has published, in one piece. It does not change.
+type setup struct {
+	handle    *TelemetryHandle // nil before a set-up and after its shutdown
+	recording *plan.Running    // everything records into it; nil when nothing is recorded
+	traces    *pipeline.Traces // of recording, for the path of a span
+	strict    bool             // see WithStrictRedaction
+	log       *report.Log
+}
+
+// published is never nil. Whoever replaces it holds setupMu.
+var (
+	published atomic.Pointer[setup]
+	setupMu   sync.Mutex
+)
+
+func init() { published.Store(&setup{log: report.New(nil)}) }
+
+// providers are what the handle gives out and what OpenTelemetry's globals are.
+var providers = globals.All{Tracers: globals.Tracers{TracerSettings: &globals.TracerSettings{Traces: activeTraces, Global: true}}}
+
+// publish makes s what the process records into.
+func publish(s setup) {
+	var p *pipeline.Pipeline
+	if s.recording != nil {
+		p = s.recording.Pipeline
+		s.traces = p.Traces
+	}
+	published.Store(&s)
+	providers.Use(p)
+}
+
+// activeTraces returns where spans go, nil when they go nowhere, and whether anything is
+// recorded at all.
+func activeTraces() (traces *pipeline.Traces, active bool) {
+	s := published.Load()
+	return s.traces, s.recording != nil
+}
+
+// log is the library's own.
+func log() *report.Log { return published.Load().log }
+
+func warn(kind, text string) { log().Warn(kind, text) }
+
+func strictRedaction() bool { return published.Load().strict }
 
 // enabled is the set that every gate reads, never nil. Writers hold groups.mu.
 var enabled = gate.NewPointer(gate.New(nil))
@@ -166,7 +216,7 @@ func registryChanged(r *GroupRegistry, added string) {
 	}
 	warn, _ := applyLocked(r, groups.spec, false)
 	groups.mu.Unlock()
-	if added != "" && active.Load() != nil {
+	if added != "" && published.Load().recording != nil {
 		log().Warn("late "+added, "span groups of \""+added+"\" were registered after SetupTelemetry; they apply from now on. Register before set-up to record from the start")
 	}
 	warn()
