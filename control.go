@@ -94,53 +94,6 @@ func EscalateOnSignal(spec string, d time.Duration, sigs ...os.Signal) (stop fun
 	}), nil
 }
 
-var groupSwitch = &control.Switch{Groups: groupsOfProcess{}}
-
-// groupsOfProcess are the groups of state.go.
-type groupsOfProcess struct{}
-
-func (groupsOfProcess) Setting() (control.Setting, uint64) {
-	groups.mu.Lock()
-	defer groups.mu.Unlock()
-	if groups.stored {
-		return control.Setting{Spec: groups.spec}, groups.revision
-	}
-	return control.Setting{Pinned: true, Groups: groupNames(EnabledSpanGroups())}, groups.revision
-}
-
-func (groupsOfProcess) Check(s control.Setting) error {
-	if s.Pinned {
-		return nil
-	}
-	groups.mu.Lock()
-	resolver := groups.resolver
-	groups.mu.Unlock()
-	_, err := Config{Groups: resolver}.resolver().Resolve(s.Spec)
-	return err
-}
-
-func (groupsOfProcess) Set(s control.Setting, revision uint64) (uint64, bool, error) {
-	groups.mu.Lock()
-	if groups.revision != revision {
-		groups.mu.Unlock()
-		return 0, false, nil
-	}
-	warn, err := func() {}, error(nil)
-	if s.Pinned {
-		gs := make([]SpanGroup, len(s.Groups))
-		for i, g := range s.Groups {
-			gs[i] = SpanGroup(g)
-		}
-		pinLocked(gs...)
-	} else {
-		warn, err = applyLocked(groups.resolver, s.Spec, true)
-	}
-	now := groups.revision
-	groups.mu.Unlock()
-	warn()
-	return now, err == nil, err
-}
-
 // known returns what the vocabulary of the set-up has.
 func known() (groupSet GroupSet, presets map[string]GroupSet) {
 	groups.mu.Lock()

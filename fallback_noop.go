@@ -35,7 +35,6 @@ func SetEnabledSpanGroups(...SpanGroup) GroupSet { return GroupSet{} }
 func SetSpanGroupSpec(string) error              { return nil }
 func EnabledSpanGroups() GroupSet                { return GroupSet{} }
 func PendingSpanGroups() []string                { return nil }
-func registryChanged(*GroupRegistry, string)     {}
 func warn(string, string)                        {}
 func strictRedaction() bool                      { return false }
 func Tracer() trace.Tracer                       { return noop.Tracer{} }

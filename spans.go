@@ -223,7 +223,7 @@ func startSpanWith(ctx context.Context, scope string, group SpanGroup, name stri
 		switch t, ok := scoped.Tracer(ctx); {
 		case !ok:
 			log().Warn("endless context", fmt.Sprintf("Value of a context (%T) starts spans without end; the span %q is not recorded", ctx, name))
-			return ctx, off
+			return ctx, noop.Span{}
 		case t != nil:
 			return t.Start(ctx, name, opts...)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/nemo-lens/lens/internal/pipeline/globals"
 	"github.com/nemo-lens/lens/internal/pipeline/plan"
 	"github.com/nemo-lens/lens/internal/report"
+	"github.com/nemo-lens/lens/internal/web/control"
 )
 
 // setup is what a set-up has published, in one piece. It does not change.
@@ -31,7 +32,10 @@ var (
 	setupMu   sync.Mutex
 )
 
-func init() { published.Store(&setup{log: report.New(nil)}) }
+func init() {
+	published.Store(&setup{log: report.New(nil)})
+	registryChanged = groupsChanged
+}
 
 // providers are what the handle gives out and what OpenTelemetry's globals are.
 var providers = globals.All{Tracers: globals.Tracers{TracerSettings: &globals.TracerSettings{Traces: activeTraces, Global: true}}}
@@ -202,8 +206,8 @@ func describe(r GroupResolver, spec string, set GroupSet, unknown *UnknownGroupE
 	return "", ""
 }
 
-// registryChanged is called by a registry after every change, without its lock.
-func registryChanged(r *GroupRegistry, added string) {
+// groupsChanged resolves the stored spec again when a registry has changed.
+func groupsChanged(r *GroupRegistry, added string) {
 	groups.mu.Lock()
 	if current, ok := groups.resolver.(*GroupRegistry); !ok || current != r {
 		groups.mu.Unlock()
@@ -232,4 +236,52 @@ func PendingSpanGroups() []string {
 	groups.mu.Lock()
 	defer groups.mu.Unlock()
 	return slices.Clone(groups.pending)
+}
+
+// groupSwitch changes the groups for a time; see control.go.
+var groupSwitch = &control.Switch{Groups: groupsOfProcess{}}
+
+// groupsOfProcess are the groups above, for the switch.
+type groupsOfProcess struct{}
+
+func (groupsOfProcess) Setting() (control.Setting, uint64) {
+	groups.mu.Lock()
+	defer groups.mu.Unlock()
+	if groups.stored {
+		return control.Setting{Spec: groups.spec}, groups.revision
+	}
+	return control.Setting{Pinned: true, Groups: groupNames(EnabledSpanGroups())}, groups.revision
+}
+
+func (groupsOfProcess) Check(s control.Setting) error {
+	if s.Pinned {
+		return nil
+	}
+	groups.mu.Lock()
+	resolver := groups.resolver
+	groups.mu.Unlock()
+	_, err := Config{Groups: resolver}.resolver().Resolve(s.Spec)
+	return err
+}
+
+func (groupsOfProcess) Set(s control.Setting, revision uint64) (uint64, bool, error) {
+	groups.mu.Lock()
+	if groups.revision != revision {
+		groups.mu.Unlock()
+		return 0, false, nil
+	}
+	warn, err := func() {}, error(nil)
+	if s.Pinned {
+		gs := make([]SpanGroup, len(s.Groups))
+		for i, g := range s.Groups {
+			gs[i] = SpanGroup(g)
+		}
+		pinLocked(gs...)
+	} else {
+		warn, err = applyLocked(groups.resolver, s.Spec, true)
+	}
+	now := groups.revision
+	groups.mu.Unlock()
+	warn()
+	return now, err == nil, err
 }

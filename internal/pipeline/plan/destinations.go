@@ -111,7 +111,7 @@ func (p *Plan) console() (io.Writer, string, error) {
 	}
 	switch {
 	case p.ConsoleTo != nil:
-		p.output, p.where = wholeline.New(p.ConsoleTo), "the program's writer"
+		p.output, p.where = wholeline.New(p.ConsoleTo), "the application's writer"
 	case p.File == "":
 		p.output, p.where = wholeline.New(os.Stdout), "standard output"
 	default:

@@ -31,7 +31,7 @@ func (p *Plan) resource() *resource.Resource {
 	detected, warnings := detect.Detect(p.Detection)
 	p.warn(warnings)
 	// Not resource.Default, which reads the environment once more, and names the
-	// service after the program.
+	// service after the executable.
 	sdk, _ := resource.New(context.Background(), resource.WithTelemetrySDK()) // has no way to fail
 	found := append(sdk.Attributes(),
 		semconv.TelemetryDistroNameKey.String(distroName), semconv.TelemetryDistroVersionKey.String(p.Version),

@@ -51,13 +51,13 @@ func (p *Plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	}
 	p.traces = s
 	if p.SpanExporter != nil {
-		s.Exporter, s.Endpoint = p.guardedViews(p.SpanExporter), fmt.Sprintf("the program's %T", p.SpanExporter)
+		s.Exporter, s.Endpoint = p.guardedViews(p.SpanExporter), fmt.Sprintf("the application's %T", p.SpanExporter)
 		s.ExporterName = fmt.Sprintf("the span exporter %T", p.SpanExporter)
 		p.destinations[settings.Traces] = s.Endpoint
 		return nil
 	}
 	if p.off[settings.Traces] != "" {
-		p.destinations[settings.Traces] = "the program's processors"
+		p.destinations[settings.Traces] = "the application's processors"
 		return nil
 	}
 	var err error
@@ -109,7 +109,7 @@ func (p *Plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 	s.Interval, s.Timeout = interval, timeout
 	p.metrics = s
 	if noDestination {
-		p.destinations[settings.Metrics] = "the program's readers"
+		p.destinations[settings.Metrics] = "the application's readers"
 		return nil
 	}
 	var err error
