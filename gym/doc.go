@@ -18,7 +18,7 @@
 //	defer gym.ShutdownTelemetry(5 * time.Second)
 //	mux.Handle("POST /v1/responses", gym.TracedModelCall(gym.SpanModelResponses, responses))
 //	pool, err := gym.NewPool(nil, gym.DefaultPoolSettings())
-//	client := &http.Client{Transport: gym.Transport(gym.RetryTransport(pool, lenshttp.Retry{}))}
+//	client := &http.Client{Transport: gym.Transport(gym.RetryTransport(pool, gym.Retry{}))}
 //	server := &http.Server{Handler: gym.Middleware(gym.CountInFlight(gym.RolloutPath(mux)))}
 //	observer, err := gym.StartObserver()
 //	defer observer.Stop()

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"time"
 
 	"github.com/nemo-lens/lens/gym"
 	"github.com/nemo-lens/lens/gym/operations"
-	"github.com/nemo-lens/lens/lenshttp"
 )
 
 // The supervisor profiles the memory of the servers it has started, when the
@@ -38,7 +38,7 @@ func ExampleNewPool() {
 		return
 	}
 	client := &http.Client{
-		Transport: gym.Transport(gym.RetryTransport(pool, lenshttp.Retry{Attempts: 5})),
+		Transport: gym.Transport(gym.RetryTransport(pool, gym.Retry{Attempts: 5})),
 		Timeout:   time.Minute,
 	}
 	ctx := gym.WithDestination(context.Background(), "policy_model")
@@ -88,4 +88,27 @@ func ExampleResourcesOperation() {
 	})
 	fmt.Println(err)
 	// Output: the judge did not answer
+}
+
+// The third attempt succeeds; all of them are in one span of [gym.Transport].
+func ExampleRetryTransport() {
+	attempts := 0
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if attempts++; attempts < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer model.Close()
+	client := &http.Client{Transport: gym.Transport(gym.RetryTransport(nil, gym.Retry{
+		Attempts: 5,
+		Wait:     func(n int) time.Duration { return time.Duration(n) * time.Millisecond },
+	}))}
+	res, err := client.Get(model.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res.Body.Close()
+	fmt.Println(res.StatusCode, "after", attempts, "attempts")
+	// Output: 200 after 3 attempts
 }

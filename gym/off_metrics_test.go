@@ -15,7 +15,6 @@ import (
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/gym/operations"
-	"github.com/nemo-lens/lens/lenshttp"
 )
 
 // Without telemetry nothing that measures allocates or starts anything, with
@@ -29,7 +28,7 @@ func TestMetricsOffAllocateNothing(t *testing.T) {
 	r := httptest.NewRequest("POST", "/v1/responses", nil)
 	var w http.ResponseWriter = silent{}
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	counted, retried := counting(offTransport{}), RetryTransport(offTransport{}, lenshttp.Retry{Attempts: 1})
+	counted, retried := counting(offTransport{}), RetryTransport(offTransport{}, Retry{Attempts: 1})
 	limit := NewSemaphore(1, "x")
 	run := func(op *operations.Op) error { op.SetOutcome(operations.OK); return nil }
 	inner := &modelEndpoint{next: nothing, dialect: DialectResponses}
