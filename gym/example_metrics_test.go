@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/nemo-lens/lens/gym"
-	"github.com/nemo-lens/lens/gym/operations"
 )
 
 // The supervisor profiles the memory of the servers it has started, when the
@@ -19,7 +18,7 @@ func ExampleStartMemoryProfiler() {
 	profiler, err := gym.StartMemoryProfiler(gym.MemoryTarget{Name: "judge", Type: gym.ServerTypeResources, PID: os.Getpid()})
 	defer profiler.Stop()
 	fmt.Println(err)
-	// Output: lens: no memory profile: it is not enabled; set memory_profiling.enabled
+	// Output: gym: it is not enabled in the telemetry block
 }
 
 // Without telemetry nothing runs, and the reason is there for who wants it.
@@ -82,8 +81,8 @@ func ExampleRecordRolloutOutcome() {
 
 func ExampleResourcesOperation() {
 	judges := gym.NewSemaphore(4, "resources.judge")
-	err := gym.ResourcesOperation(context.Background(), judges, operations.Judge, operations.Subprocess, func(op *operations.Op) error {
-		op.SetOutcome(operations.Timeout) // instead of what the error says
+	err := gym.ResourcesOperation(context.Background(), judges, gym.OperationJudge, gym.ExecutorSubprocess, func(op *gym.RunningOperation) error {
+		op.SetOutcome(gym.OutcomeTimeout) // instead of what the error says
 		return errors.New("the judge did not answer")
 	})
 	fmt.Println(err)

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/gym/operations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -138,7 +137,7 @@ func TestNoopMetrics(t *testing.T) {
 	assert.Nil(t, BeginModelCall(ctx, DialectResponses))
 	limit := NewSemaphore(1, "x")
 	calls := 0
-	require.NoError(t, ResourcesOperation(ctx, limit, operations.Verify, operations.Inline, func(*operations.Op) error { calls++; return nil }))
+	require.NoError(t, ResourcesOperation(ctx, limit, OperationVerify, ExecutorInline, func(*RunningOperation) error { calls++; return nil }))
 	assert.Equal(t, 1, calls)
 	server := httptest.NewServer(CountInFlight(TracedModelCall(SpanModelResponses, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
