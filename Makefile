@@ -3,6 +3,10 @@ GO ?= go
 
 .PHONY: demo test check build unit modules noop cross flaky bench bench-full bench-docs bench-test bench-go fuzz e2e
 
+# Without it a process with the race detector sleeps for a second before it exits, and
+# so does each child process of a test.
+export GORACE ?= atexit_sleep_ms=0
+
 demo: ## train a real model and show what was recorded; needs no collector
 	@dir="$$(mktemp -d)" && \
 	NEMO_LENS_ENABLED=1 NEMO_LENS_SPAN_GROUPS=per_step NEMO_LENS_EXPORTER=file NEMO_LENS_EXPORTER_FILE="$$dir/spans.jsonl" $(GO) run ./examples/training && \

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +11,9 @@ import (
 	"time"
 
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/report/nearest"
 	"github.com/nemo-lens/lens/internal/settings/envtext"
+	"github.com/nemo-lens/lens/internal/settings/table"
 )
 
 // Version is the version of the library, as in telemetry.distro.version.
@@ -27,22 +28,17 @@ const (
 	defaultServiceName = "nemo"
 )
 
-// The exporters that Config.Exporter can name.
-const (
-	exporterOTLP    = "otlp"
-	exporterConsole = "console"
-	exporterFile    = "file"
-	exporterNone    = "none"
-)
+const exporterOTLP = "otlp"
 
-// How many rotated files the file exporter keeps.
+// Bounds of settings that only lens has. Those that it shares with OpenTelemetry's
+// variables are in internal/settings.
 const (
 	defaultFileKeep = 4
 	mostFileKeep    = 1000
+	leastFileSize   = 64 << 10            // keeps a mistyped size from renaming a file for every batch
+	mostStall       = 30 * 24 * time.Hour // after which a span that is open is reported
+	mostWait        = 24 * time.Hour
 )
-
-// leastFileSize keeps a mistyped size from renaming a file for every batch.
-const leastFileSize = 64 << 10
 
 // The spellings that Config.RankAttributes can name.
 const (
@@ -172,9 +168,53 @@ type Config struct {
 	// would rather be slow than lose a span.
 	BlockOnFullQueue bool
 
-	prefixes []string          // that FromEnv read
-	sources  map[string]string // key of a setting to the variable that it came from
-	warnings []string          // to be logged at set-up
+	origins table.Origins // of what FromEnv read
+}
+
+// settings binds every setting to its variable and its bounds. It is the one list of
+// what lens reads under its prefix.
+func (c *Config) settings() []table.Setting {
+	return []table.Setting{
+		table.Bool("ENABLED", &c.Enabled),
+		table.Text(serviceNameVar, &c.ServiceName).Bare(),
+		table.Text("EXPORT_STRATEGY", &c.ExportStrategy),
+		table.Rank("EXPORT_RANK", &c.ExportRank),
+		table.Rate("EXPORT_SAMPLE_RATE", &c.ExportSampleRate),
+		table.Bool("SAMPLER_ENABLED", &c.SamplerEnabled),
+		table.Bool("TRACES_ENABLED", &c.TracesEnabled),
+		table.Bool("METRICS_ENABLED", &c.MetricsEnabled),
+		table.Bool("LOGS_ENABLED", &c.LogsEnabled),
+		table.Text("SPAN_GROUPS", &c.SpanGroups),
+		table.OneOf("EXPORTER", &c.Exporter, `unknown exporter; want "otlp", "console", "file" or "none", in lower case`,
+			exporterOTLP, "console", "file", "none"),
+		table.Endpoint("ENDPOINT", &c.Endpoint),
+		table.Text("PROTOCOL", &c.Protocol),
+		table.Secret("HEADERS", &c.Headers),
+		table.Text("CERTIFICATE", &c.Certificate),
+		table.Text("CLIENT_CERTIFICATE", &c.ClientCertificate),
+		table.Text("CLIENT_KEY", &c.ClientKey),
+		table.OptionalBool("INSECURE", &c.Insecure),
+		table.Bool("ENABLE_SINGLE_TRACEID", &c.SingleTraceID),
+		table.OneOf("RANK_ATTRIBUTES", &c.RankAttributes, `want "dl", "nv.dl" or "both"`, rankDL, rankNVDL, rankBoth, ""),
+		table.Bool("RUNTIME_METRICS", &c.RuntimeMetrics),
+		table.Text("EXPORTER_FILE", &c.ExporterFile),
+		table.Size("EXPORTER_FILE_SIZE", &c.ExporterFileSize, leastFileSize, "no rotation"),
+		table.Count("EXPORTER_FILE_KEEP", &c.ExporterFileKeep, mostFileKeep, "files"),
+		table.Text("RUN_ID", &c.RunID),
+		table.Text("USER_ID", &c.User),
+		table.Text("WANDB_ENTITY", &c.WandbEntity).Bare().Raw(),
+		table.Text("WANDB_PROJECT", &c.WandbProject).Bare().Raw(),
+		table.Text("FLIGHT_DIR", &c.FlightDir),
+		table.Durations("STALL_AFTER", &c.StallAfter, &c.StallAfterGroups, mostStall, validName),
+		table.Bool("STALL_STACKS", &c.StallStacks),
+		table.Duration("HEARTBEAT", &c.HeartbeatEvery, time.Second, mostStall, "never"),
+		table.Duration("SHUTDOWN_TIMEOUT", &c.ShutdownTimeout, 0, mostWait, "the default").Unchecked(),
+		table.Count("QUEUE_SIZE", &c.QueueSize, envtext.MaxQueueSize, "spans"),
+		table.Count("BATCH_SIZE", &c.BatchSize, envtext.MaxBatchSize, "spans"),
+		table.Duration("BATCH_DELAY", &c.BatchDelay, 0, envtext.MaxBatchDelay, "the default"),
+		table.Duration("QUEUE_WAIT", &c.QueueWait, 0, mostWait, "the default"),
+		table.Bool("BLOCK_ON_FULL_QUEUE", &c.BlockOnFullQueue),
+	}
 }
 
 // DefaultConfig returns the configuration that an empty environment gives.
@@ -209,124 +249,44 @@ func DefaultConfig() Config {
 // Group specs, strategies and exporters are not checked here but by
 // [Config.Validate], which SetupTelemetry calls.
 func FromEnv(prefix, fallbackPrefix string, groupCls GroupResolver) (Config, error) {
-	return fromEnviron(os.Environ(), prefix, fallbackPrefix, groupCls)
+	return configFrom(envtext.Process(), prefix, fallbackPrefix, groupCls)
 }
 
-func fromEnviron(environ []string, prefix, fallbackPrefix string, groupCls GroupResolver) (Config, error) {
+func configFrom(env envtext.Environment, prefix, fallbackPrefix string, groupCls GroupResolver) (Config, error) {
 	if prefix == "" {
 		prefix = defaultPrefix
 	}
-	env := make(map[string]string, len(environ))
-	for _, kv := range environ {
-		if k, v, ok := strings.Cut(kv, "="); ok {
-			env[k] = v
-		}
+	prefixes := []string{prefix}
+	if fallbackPrefix != "" && fallbackPrefix != prefix {
+		prefixes = append(prefixes, fallbackPrefix)
 	}
 	c := DefaultConfig()
 	c.Groups = groupCls
-	c.sources = make(map[string]string)
-	c.prefixes = []string{prefix}
-	if fallbackPrefix != "" && fallbackPrefix != prefix {
-		c.prefixes = append(c.prefixes, fallbackPrefix)
-	}
-	var errs []error
-	for _, s := range configSettings() {
-		for _, name := range s.names(c.prefixes) {
-			text := envtext.Clean(env[name])
-			if s.raw {
-				text = envtext.Unquote(env[name])
-			}
-			if text == "" {
-				continue
-			}
-			if err := s.parse(&c, text); err != nil {
-				errs = append(errs, fmt.Errorf("lens: %s=%q: %w", name, envtext.Shorten(text, 120), err))
-			} else {
-				c.sources[s.key] = name
-			}
-			break
+	var err error
+	c.origins, err = table.Read(env, c.settings(), prefixes, isDeclared)
+	if c.origins.Variable(serviceNameVar) == "" {
+		if name, variable := identity.ServiceName(env.Lookup); name != "" {
+			c.ServiceName = name
+			c.origins.SetFrom(serviceNameVar, variable)
 		}
 	}
-	if c.sources[serviceNameVar] == "" {
-		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-		if name, variable := identity.ServiceName(lookup); name != "" {
-			c.ServiceName, c.sources[serviceNameVar] = name, variable
-		}
-	}
-	c.warnings = unknownVariables(env, c.prefixes)
-	return c, errors.Join(errs...)
+	return c, err
 }
 
-var declared struct {
-	sync.RWMutex
-	names map[string]bool
-}
+var declared sync.Map // names of variables
 
 // DeclareVariables tells lens of variables under a prefix given to [FromEnv]
 // that the application reads itself, so that they are not warned about as
 // misspelt. Give full names, before FromEnv is called.
 func DeclareVariables(names ...string) {
-	declared.Lock()
-	defer declared.Unlock()
-	if declared.names == nil {
-		declared.names = make(map[string]bool)
-	}
-	for _, n := range names {
-		declared.names[n] = true
+	for _, name := range names {
+		declared.Store(name, true)
 	}
 }
 
-// unknownVariables describes the variables under the prefixes that name no
-// setting. What Kubernetes injects for a Service whose name is like the prefix
-// is passed over.
-func unknownVariables(env map[string]string, prefixes []string) []string {
-	var keys []string
-	for _, s := range configSettings() {
-		if !s.bare {
-			keys = append(keys, s.key)
-		}
-	}
-	var out []string
-	declared.RLock()
-	defer declared.RUnlock()
-	for name, value := range env {
-		if declared.names[name] {
-			continue
-		}
-		for _, p := range prefixes {
-			key, ok := strings.CutPrefix(name, p+"_")
-			if !ok || slices.Contains(keys, key) || fromKubernetes(key, value) || ownedByLonger(name, p, prefixes) {
-				continue
-			}
-			// Known names are upper case; a name in another case is misspelt, too.
-			near := didYouMean(key, keys)
-			near = strings.Replace(near, `"`, `"`+p+"_", 1)
-			out = append(out, fmt.Sprintf("variable %s is not one that lens reads%s", name, near))
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// ownedByLonger reports whether another of the prefixes fits the name better:
-// with the prefixes A and A_B, the variable A_B_X is not one of A.
-func ownedByLonger(name, prefix string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if len(p) > len(prefix) && strings.HasPrefix(name, p+"_") {
-			return true
-		}
-	}
-	return false
-}
-
-// fromKubernetes reports whether a variable is one that the kubelet makes for
-// a Service: <NAME>_SERVICE_HOST, <NAME>_SERVICE_PORT, <NAME>_PORT and
-// <NAME>_PORT_<number>_<protocol>… . No variable of lens has such a name.
-func fromKubernetes(key, value string) bool {
-	padded := "_" + key + "_"
-	return strings.Contains(padded, "_SERVICE_HOST_") || strings.Contains(padded, "_SERVICE_PORT_") ||
-		strings.Contains(padded, "_PORT_") || strings.HasPrefix(strings.TrimSpace(value), "tcp://") ||
-		strings.HasPrefix(strings.TrimSpace(value), "udp://")
+func isDeclared(name string) bool {
+	_, ok := declared.Load(name)
+	return ok
 }
 
 // ResolvedSpanGroups returns the groups that SpanGroups selects in Groups at
@@ -357,69 +317,13 @@ func (c Config) resolver() GroupResolver {
 // time, and, when Groups is a fixed class, entries of SpanGroups that name
 // nothing.
 func (c Config) Validate() error {
-	var errs []error
-	bad := func(key, field string, value any, want string) {
-		name := field
-		if src := c.sources[key]; src != "" {
-			name = fmt.Sprintf("%s (from %s)", field, src)
-		}
-		errs = append(errs, fmt.Errorf("lens: %s is %v: %s", name, value, want))
-	}
-	if !(c.ExportSampleRate >= 0 && c.ExportSampleRate <= 1) { // also NaN
-		bad("EXPORT_SAMPLE_RATE", "export_sample_rate", c.ExportSampleRate, "want a number from 0 to 1")
-	}
-	switch c.Exporter {
-	case exporterOTLP, exporterConsole, exporterFile, exporterNone:
-	default:
-		exporters := []string{exporterOTLP, exporterConsole, exporterFile, exporterNone}
-		bad("EXPORTER", "exporter", strconv.Quote(c.Exporter),
-			`unknown exporter; want "otlp", "console", "file" or "none", in lower case`+didYouMean(c.Exporter, exporters))
-	}
-	switch c.RankAttributes {
-	case "", rankDL, rankNVDL, rankBoth:
-	default:
-		bad("RANK_ATTRIBUTES", "rank_attributes", strconv.Quote(c.RankAttributes), `want "dl", "nv.dl" or "both"`)
-	}
-	if c.ExporterFileSize < 0 || c.ExporterFileSize > 0 && c.ExporterFileSize < leastFileSize {
-		bad("EXPORTER_FILE_SIZE", "exporter_file_size", c.ExporterFileSize, fmt.Sprintf("want a number of bytes from %d, or 0 for no rotation", leastFileSize))
-	}
-	if c.ExporterFileKeep < 0 || c.ExporterFileKeep > mostFileKeep {
-		bad("EXPORTER_FILE_KEEP", "exporter_file_keep", c.ExporterFileKeep, fmt.Sprintf("want a number of files from 1 to %d, or 0 for the default", mostFileKeep))
-	}
-	if c.StallAfter < 0 || c.StallAfter > mostStall {
-		bad("STALL_AFTER", "stall_after", c.StallAfter, fmt.Sprintf("want a time up to %gh, or 0 for never", mostStall.Hours()))
-	}
-	for g, d := range c.StallAfterGroups {
-		if d < 0 || d > mostStall {
-			bad("STALL_AFTER", "stall_after of the group "+string(g), d, fmt.Sprintf("want a time up to %gh, or 0 for never", mostStall.Hours()))
-		}
-	}
-	if c.HeartbeatEvery != 0 && (c.HeartbeatEvery < time.Second || c.HeartbeatEvery > mostStall) {
-		bad("HEARTBEAT", "heartbeat", c.HeartbeatEvery, fmt.Sprintf("want a time from 1s to %gh, or 0 for never", mostStall.Hours()))
-	}
-	for _, n := range []struct {
-		key, field  string
-		value, most int
-	}{{"QUEUE_SIZE", "queue_size", c.QueueSize, envtext.MaxQueueSize}, {"BATCH_SIZE", "batch_size", c.BatchSize, envtext.MaxBatchSize}} {
-		if n.value < 0 || n.value > n.most {
-			bad(n.key, n.field, n.value, fmt.Sprintf("want a number of spans from 1 to %d, or 0 for the default", n.most))
-		}
-	}
-	for _, d := range []struct {
-		key, field  string
-		value, most time.Duration
-	}{{"BATCH_DELAY", "batch_delay", c.BatchDelay, envtext.MaxBatchDelay}, {"QUEUE_WAIT", "queue_wait", c.QueueWait, mostTime}} {
-		if d.value < 0 || d.value > d.most {
-			bad(d.key, d.field, d.value, fmt.Sprintf("want a time up to %gh, or 0 for the default", d.most.Hours()))
-		}
-	}
-	if !strategyKnown(c.ExportStrategy) {
-		bad("EXPORT_STRATEGY", "export_strategy", strconv.Quote(c.ExportStrategy),
-			fmt.Sprintf("Unknown export_strategy%s; registered are %s",
-				didYouMean(c.ExportStrategy, RegisteredExportStrategies()), strings.Join(RegisteredExportStrategies(), ", ")))
+	errs := c.origins.Check(c.settings())
+	if known := RegisteredExportStrategies(); !slices.Contains(known, c.ExportStrategy) {
+		errs = append(errs, c.origins.Bad("EXPORT_STRATEGY", "", strconv.Quote(c.ExportStrategy), fmt.Sprintf("Unknown export_strategy%s; registered are %s",
+			nearest.DidYouMean(c.ExportStrategy, known), strings.Join(known, ", "))))
 	}
 	if _, err := c.ResolvedSpanGroups(); err != nil && !lenient(c.resolver(), err) {
-		errs = append(errs, fmt.Errorf("lens: span_groups%s: %w", c.from("SPAN_GROUPS"), err))
+		errs = append(errs, fmt.Errorf("lens: span_groups%s: %w", c.origins.From("SPAN_GROUPS"), err))
 	}
 	return errors.Join(errs...)
 }
@@ -430,13 +334,6 @@ func lenient(r GroupResolver, err error) bool {
 	var unknown *UnknownGroupError
 	_, registry := r.(*GroupRegistry)
 	return registry && errors.As(err, &unknown)
-}
-
-func (c Config) from(key string) string {
-	if src := c.sources[key]; src != "" {
-		return " (from " + src + ")"
-	}
-	return ""
 }
 
 // String returns every setting on one line, each with the variable that it
@@ -461,17 +358,10 @@ type Setting struct {
 // Settings returns every setting with where it came from. It holds no secret.
 func (c Config) Settings() []Setting {
 	def := DefaultConfig()
-	var out []Setting
-	for _, s := range configSettings() {
-		source := c.sources[s.key]
-		value := s.show(&c)
-		if source == "" {
-			source = "default"
-			if value != s.show(&def) {
-				source = "code"
-			}
-		}
-		out = append(out, Setting{strings.ToLower(s.key), value, source})
+	rows := c.origins.Rows(c.settings(), def.settings())
+	out := make([]Setting, len(rows))
+	for i, row := range rows {
+		out[i] = Setting(row)
 	}
 	return out
 }

@@ -160,7 +160,7 @@ func newGroupClass(namespace string, parent *GroupClass, groups []SpanGroup, pre
 		}
 		for _, g := range presets[name] {
 			if !all[g] {
-				fault("preset %q names group %q, which the class does not have%s", name, g, didYouMean(string(g), groupNames(c.groups)))
+				fault("preset %q names group %q, which the class does not have%s", name, g, nearest.DidYouMean(string(g), groupNames(c.groups)))
 			}
 		}
 		c.presets[name] = NewGroupSet(presets[name]...)
@@ -254,7 +254,7 @@ func (e *UnknownGroupError) Error() string {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		fmt.Fprintf(&b, " %q%s", u, didYouMean(u, e.Valid))
+		fmt.Fprintf(&b, " %q%s", u, nearest.DidYouMean(u, e.Valid))
 	}
 	fmt.Fprintf(&b, " in the spec %q; valid are %s", e.Spec, strings.Join(e.Valid, ", "))
 	return b.String()
@@ -355,7 +355,7 @@ func (r *GroupRegistry) Unregister(namespace string) error {
 		known := slices.Sorted(maps.Keys(r.classes))
 		r.mu.Unlock()
 		return fmt.Errorf("lens: namespace %q is not registered%s; registered are [%s]",
-			namespace, didYouMean(namespace, known), strings.Join(known, ", "))
+			namespace, nearest.DidYouMean(namespace, known), strings.Join(known, ", "))
 	}
 	delete(r.classes, namespace)
 	r.mu.Unlock()
@@ -428,11 +428,3 @@ func validName(s string) bool {
 }
 
 func groupNames(s GroupSet) []string { return s.set.Names() }
-
-// didYouMean returns a parenthesis to put after a misspelt name, or nothing.
-func didYouMean(name string, candidates []string) string {
-	if near, ok := nearest.Nearest(name, candidates); ok {
-		return fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return ""
-}

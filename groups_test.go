@@ -71,7 +71,7 @@ func TestBadVariablesAreReportedTogether(t *testing.T) {
 	require.ErrorContains(t, err, `A_ENABLED="maybe"`)
 	require.ErrorContains(t, err, `B_EXPORT_SAMPLE_RATE="1.5"`)
 	require.Equal(t, "step", cfg.SpanGroups, "a good setting is lost")
-	require.Len(t, cfg.warnings, 1)
-	require.Contains(t, cfg.warnings[0], `did you mean "A_SPAN_GROUPS"`)
+	require.Len(t, cfg.origins.Warnings, 1)
+	require.Contains(t, cfg.origins.Warnings[0], `did you mean "A_SPAN_GROUPS"`)
 	require.Contains(t, cfg.String(), `span_groups="step" (A_SPAN_GROUPS)`)
 }

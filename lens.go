@@ -107,7 +107,7 @@ func resolveSetup(cfg Config, opts []Option) *resolution {
 	r.log = report.New(r.logger)
 	r.runID, r.runIDSource = identity.RunID(cfg.RunID, os.LookupEnv)
 	r.disabled, r.warnings = settings.SDKDisabled(os.LookupEnv)
-	for _, text := range cfg.warnings {
+	for _, text := range cfg.origins.Warnings {
 		r.warnings = append(r.warnings, envtext.Warning(text))
 	}
 	return r
@@ -145,7 +145,7 @@ func (r *resolution) check() (err error) {
 		r.cfg.RunID = r.runID
 	} else if r.worldSize > 1 && r.rank == 0 {
 		r.log.Warn("run id", fmt.Sprintf("the %d processes of the job have random run ids, each its own: set %s, torchrun's --rdzv-id, or "+
-			"nemo.run.id in OTEL_RESOURCE_ATTRIBUTES to one id for all of them", r.worldSize, r.cfg.variableOr("RUN_ID", "Config.RunID")))
+			"nemo.run.id in OTEL_RESOURCE_ATTRIBUTES to one id for all of them", r.worldSize, r.cfg.origins.Giver("RUN_ID", "Config.RunID", false)))
 	}
 	r.cfg.ServiceName = r.cfg.effectiveServiceName(os.LookupEnv)
 	if r.exports, err = r.exportsAt(r.rank); err != nil {
@@ -161,7 +161,7 @@ func (r *resolution) check() (err error) {
 	}
 	if r.timeout < 50*time.Millisecond {
 		r.log.Warn("shutdown timeout", fmt.Sprintf("the shutdown timeout is %s%s: spans that are queued will hardly be sent in it; a number without a unit is milliseconds",
-			r.timeout, r.cfg.from("SHUTDOWN_TIMEOUT")))
+			r.timeout, r.cfg.origins.From("SHUTDOWN_TIMEOUT")))
 	}
 	return nil
 }
@@ -245,11 +245,11 @@ func (r *resolution) plan() plan.Settings {
 		SamplerEnabled: cfg.SamplerEnabled, SampleRate: cfg.ExportSampleRate, SingleTraceID: cfg.SingleTraceID, RuntimeMetrics: cfg.RuntimeMetrics,
 		DLRank: cfg.RankAttributes != rankNVDL, NVDLRank: cfg.RankAttributes == rankNVDL || cfg.RankAttributes == rankBoth,
 		User: cfg.User, WandbEntity: cfg.WandbEntity, WandbProject: cfg.WandbProject, Attributes: r.attrs, Detection: detection,
-		Exporter: cfg.Exporter, ExporterSet: cfg.sources["EXPORTER"] != "", Endpoint: cfg.Endpoint, Own: cfg.otlp,
-		File: cfg.ExporterFile, FileSource: cfg.from("EXPORTER_FILE"), FileSize: cfg.ExporterFileSize, FileKeep: cmp.Or(cfg.ExporterFileKeep, defaultFileKeep),
+		Exporter: cfg.Exporter, ExporterSet: cfg.origins.Variable("EXPORTER") != "", Endpoint: cfg.Endpoint, Own: cfg.otlp,
+		File: cfg.ExporterFile, FileSource: cfg.origins.From("EXPORTER_FILE"), FileSize: cfg.ExporterFileSize, FileKeep: cmp.Or(cfg.ExporterFileKeep, defaultFileKeep),
 		ConsoleTo: r.consoleWriter, SpanExporter: r.exporter, Processors: r.processors, Readers: r.readers,
 		QueueSize: cfg.QueueSize, BatchSize: cfg.BatchSize, BatchDelay: cfg.BatchDelay, QueueWait: cfg.QueueWait, Block: cfg.BlockOnFullQueue,
-		FlightDir: cfg.FlightDir, FlightName: cfg.variableOr("FLIGHT_DIR", "Config.FlightDir"), FlightSource: cfg.from("FLIGHT_DIR"),
+		FlightDir: cfg.FlightDir, FlightName: cfg.origins.Giver("FLIGHT_DIR", "Config.FlightDir", false), FlightSource: cfg.origins.From("FLIGHT_DIR"),
 		StallAfter: cfg.StallAfter, StallAfterGroups: stalls, StallStacks: cfg.StallStacks, Heartbeat: cfg.HeartbeatEvery,
 		Strict: r.strict, Scoped: scoped.Attributes, Groups: func() int { return EnabledSpanGroups().Len() }, Log: r.log,
 	}
@@ -259,20 +259,11 @@ func (r *resolution) plan() plan.Settings {
 // operator's, else the default. A name in code that is the default cannot be
 // told from none.
 func (c Config) effectiveServiceName(lookup envtext.Lookup) string {
-	if c.ServiceName != "" && (c.ServiceName != defaultServiceName || c.sources[serviceNameVar] != "") {
+	if c.ServiceName != "" && (c.ServiceName != defaultServiceName || c.origins.Variable(serviceNameVar) != "") {
 		return c.ServiceName
 	}
 	name, _ := identity.ServiceName(lookup)
 	return cmp.Or(name, defaultServiceName)
-}
-
-// variableOr names the variable that would give a setting, or says what else
-// would where the configuration is not read from the environment.
-func (c Config) variableOr(key, other string) string {
-	if len(c.prefixes) == 0 {
-		return other
-	}
-	return c.prefixes[0] + "_" + key
 }
 
 // otlp is what c says about the export of a signal over OTLP.
@@ -287,28 +278,15 @@ func (c Config) otlp(signal settings.Signal) settings.Own {
 		{"INSECURE", "Insecure", insecure}, {"CERTIFICATE", "Certificate", c.Certificate},
 		{"CLIENT_CERTIFICATE", "ClientCertificate", c.ClientCertificate}, {"CLIENT_KEY", "ClientKey", c.ClientKey},
 	} {
-		own[s.key] = settings.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
+		own[s.key] = settings.Setting{Name: c.origins.Giver(s.key, "Config."+s.field, s.text != ""), Text: s.text}
 	}
 	off := map[settings.Signal]string{
-		settings.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
-		settings.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
-		settings.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
+		settings.Traces:  c.origins.Giver("TRACES_ENABLED", "Config.TracesEnabled", false),
+		settings.Metrics: c.origins.Giver("METRICS_ENABLED", "Config.MetricsEnabled", false),
+		settings.Logs:    c.origins.Giver("LOGS_ENABLED", "Config.LogsEnabled", false),
 	}
 	own["OFF"] = settings.Setting{Name: off[signal] + " to false"}
 	return own
-}
-
-// variable names a setting for a message that asks to change it: the variable that
-// it came from, else the one that would give it, and the field when the application set
-// it in code or reads no environment.
-func (c Config) variable(key, field string, set bool) string {
-	switch {
-	case c.sources[key] != "":
-		return c.sources[key]
-	case set || len(c.prefixes) == 0:
-		return "Config." + field
-	}
-	return c.prefixes[0] + "_" + key
 }
 
 // report logs what has been set up.
@@ -342,7 +320,7 @@ func Check(ctx context.Context, cfg Config, timeout time.Duration, opts ...Optio
 	case r.disabled:
 		c.Off = "OTEL_SDK_DISABLED is true: take it away"
 	case !cfg.Enabled:
-		c.Off = "telemetry is off: set " + cfg.variable("ENABLED", "Enabled", false) + " to true"
+		c.Off = "telemetry is off: set " + cfg.origins.Giver("ENABLED", "Config.Enabled", false) + " to true"
 	}
 	r.warn(r.warnings)
 	invalid := r.cfg.Validate()

@@ -181,7 +181,7 @@ func TestTenThousandRanks(t *testing.T) {
 
 func TestARunHasOneIDInItsChildren(t *testing.T) {
 	cfg := jobConfig("all_ranks", 1)
-	cfg.RunID, cfg.Exporter = "", exporterNone
+	cfg.RunID, cfg.Exporter = "", "none"
 	t.Setenv("SLURM_JOB_ID", "")
 	h, err := SetupTelemetry(context.Background(), cfg, discard())
 	require.NoError(t, err)
@@ -219,12 +219,12 @@ func TestDeclaredVariablesAreNotMisspelt(t *testing.T) {
 	environ := []string{"LENS_TEST_MINE=1", "LENS_TEST_SPAN_GRUPS=x"}
 	cfg, err := fromEnviron(environ, "LENS_TEST", "", nil)
 	require.NoError(t, err)
-	require.Len(t, cfg.warnings, 2)
+	require.Len(t, cfg.origins.Warnings, 2)
 	DeclareVariables("LENS_TEST_MINE")
 	cfg, err = fromEnviron(environ, "LENS_TEST", "", nil)
 	require.NoError(t, err)
-	require.Len(t, cfg.warnings, 1)
-	require.Contains(t, cfg.warnings[0], `did you mean "LENS_TEST_SPAN_GROUPS"`)
+	require.Len(t, cfg.origins.Warnings, 1)
+	require.Contains(t, cfg.origins.Warnings[0], `did you mean "LENS_TEST_SPAN_GROUPS"`)
 }
 
 // BenchmarkSetupNonExporting is one set-up and shutdown of a rank that does not

@@ -153,9 +153,9 @@ func TestReadmeListsEveryVariable(t *testing.T) {
 	_, table, _ := strings.Cut(readme(t), "## Environment")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var keys []string
-	for _, s := range configSettings() {
-		keys = append(keys, s.key)
-		require.Contains(t, table, "`"+s.key+"`")
+	for _, s := range new(Config).settings() {
+		keys = append(keys, s.Key)
+		require.Contains(t, table, "`"+s.Key+"`")
 	}
 	for line := range strings.SplitSeq(table, "\n") {
 		if !strings.HasPrefix(line, "| `") {

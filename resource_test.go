@@ -159,7 +159,7 @@ func TestFieldC3TheNameInTheConfiguration(t *testing.T) {
 func TestFieldC4AChildIsAnInstanceOfItsOwn(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "service.instance.id=pod-7,team=a")
 	cfg := jobConfig("all_ranks", 1)
-	cfg.Exporter = exporterNone
+	cfg.Exporter = "none"
 	h, err := SetupTelemetry(context.Background(), cfg, discard())
 	require.NoError(t, err)
 	defer func() { _ = h.Shutdown(context.Background()) }()

@@ -61,7 +61,7 @@ func (h askingHandler) Handle(ctx context.Context, r slog.Record) error {
 
 func TestCurrentMayBeAskedFromInsideOfASetup(t *testing.T) {
 	cfg := jobConfig("all_ranks", 1)
-	cfg.Exporter = exporterNone
+	cfg.Exporter = "none"
 	h, err := SetupTelemetry(context.Background(), cfg,
 		WithLogger(slog.New(askingHandler{slog.NewTextHandler(io.Discard, nil)})),
 		WithExportStrategy(func(Config, int, int) (bool, error) { return Current() == nil, nil }))
@@ -75,7 +75,7 @@ func TestCurrentMayBeAskedFromInsideOfASetup(t *testing.T) {
 func TestSpecOnARankThatDoesNotExport(t *testing.T) {
 	cfg := jobConfig("single_rank", 1)
 	cfg.Groups = MustGroupClass("mine", []SpanGroup{"alpha", "beta"}, map[string][]SpanGroup{"p": {"alpha"}})
-	cfg.SpanGroups, cfg.Exporter = "beta", exporterNone
+	cfg.SpanGroups, cfg.Exporter = "beta", "none"
 	for rank, exports := range []bool{false, true} {
 		h, err := SetupTelemetry(context.Background(), cfg, discard(), WithRank(rank, 2))
 		require.NoError(t, err)

@@ -143,7 +143,7 @@ func TestSignalsThatAreOffCostNothing(t *testing.T) {
 	for _, on := range []string{"none", "metrics"} {
 		cfg := DefaultConfig()
 		cfg.Enabled, cfg.TracesEnabled, cfg.MetricsEnabled = true, false, on == "metrics"
-		cfg.Exporter = exporterNone
+		cfg.Exporter = "none"
 		h, err := SetupTelemetry(context.Background(), cfg, discard())
 		require.NoError(t, err)
 		require.Equal(t, on == "metrics", h.IsExporting())
@@ -183,7 +183,7 @@ func TestSignalsThatAreOffCostNothing(t *testing.T) {
 func TestConsoleHoldsOneObjectALineOfEverySignal(t *testing.T) {
 	var out bytes.Buffer
 	cfg := DefaultConfig()
-	cfg.Enabled, cfg.LogsEnabled, cfg.Exporter = true, true, exporterConsole
+	cfg.Enabled, cfg.LogsEnabled, cfg.Exporter = true, true, "console"
 	h, err := SetupTelemetry(context.Background(), cfg, discard(), WithConsoleWriter(&out))
 	require.NoError(t, err)
 	ctx, span := ManagedSpan(context.Background(), Job, "job")
@@ -224,7 +224,7 @@ func TestOneLineSaysWhatASetupDid(t *testing.T) {
 		{"telemetry is on\" traces=none metrics=none logs=off", jobConfig("single_rank", 1), 1, ""},
 	} {
 		t.Setenv("OTEL_SDK_DISABLED", c.env)
-		c.cfg.Exporter = exporterNone
+		c.cfg.Exporter = "none"
 		var text bytes.Buffer
 		h, err := SetupTelemetry(context.Background(), c.cfg, WithRank(c.rank, 2),
 			WithLogger(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))))

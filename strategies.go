@@ -75,8 +75,6 @@ func RegisteredExportStrategies() []string {
 	return slices.Sorted(maps.Keys(strategies.byName))
 }
 
-func strategyKnown(name string) bool { return lookupStrategy(name) != nil }
-
 func lookupStrategy(name string) ExportStrategy {
 	strategies.RLock()
 	defer strategies.RUnlock()

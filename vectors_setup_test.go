@@ -359,7 +359,7 @@ func TestVectorsSetupFlow(t *testing.T) {
 				t.Setenv(k, v)
 			}
 			cfg := DefaultConfig()
-			cfg.Enabled, cfg.Exporter = true, exporterConsole
+			cfg.Enabled, cfg.Exporter = true, "console"
 			opts := []Option{quiet, WithConsoleWriter(io.Discard)}
 			switch c.Name {
 			case "disabled":

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
 
 // vectors reads one suite of the values that the reference gives.
@@ -139,6 +141,11 @@ func FuzzSpec(f *testing.F) {
 			t.Fatalf("spec %q gives %q, which does not resolve to itself", spec, set)
 		}
 	})
+}
+
+// fromEnviron is FromEnv with an environment of the test's.
+func fromEnviron(environ []string, prefix, fallbackPrefix string, groups GroupResolver) (Config, error) {
+	return configFrom(envtext.Of(environ), prefix, fallbackPrefix, groups)
 }
 
 func FuzzEnviron(f *testing.F) {

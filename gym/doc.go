@@ -18,7 +18,7 @@
 //	defer gym.ShutdownTelemetry(5 * time.Second)
 //	mux.Handle("POST /v1/responses", gym.TracedModelCall(gym.SpanModelResponses, responses))
 //	pool, err := gym.NewPool(nil, gym.DefaultPoolSettings())
-//	client := &http.Client{Transport: gym.Transport(gym.RetryTransport(pool, lenshttp.Retry{}))}
+//	client := &http.Client{Transport: gym.Transport(gym.RetryTransport(pool, gym.Retry{}))}
 //	server := &http.Server{Handler: gym.Middleware(gym.CountInFlight(gym.RolloutPath(mux)))}
 //	observer, err := gym.StartObserver()
 //	defer observer.Stop()
@@ -99,7 +99,7 @@
 // Those with a * are documented only in part for the Python package, or are
 // this package's own, so that no parity is claimed for them: at least one of
 // their attributes' names or values, bucket bounds, kinds or units was chosen
-// here. The packages below this one say which.
+// here. The packages under gym/internal say which.
 //
 // The spans at which processor and memory are sampled are those of the
 // endpoints, of the sandbox's start and commands, and, at its start, gym.job.
@@ -131,6 +131,15 @@
 // moves in [SandboxTracker.Start] and [SandboxTracker.Stop]; an endpoint fails
 // when it panics or answers with 500 and above, because a handler of net/http
 // raises nothing.
+//
+// # Packages below
+//
+// Package connpool can be imported by itself: any service that calls others over
+// HTTP may bound its requests in total, which net/http cannot, with a meter and
+// without the rest of gym. The memory profiler, the process observer, the
+// samplers and the operations of resources servers are internal: their names,
+// attributes and rules are those of a gym run, and the functions of this package
+// are the way to them.
 //
 // Everything exported is safe for concurrent use; a configuration is a plain
 // value.

@@ -240,7 +240,3 @@ func TestGroups28EveryGroupEmits(t *testing.T) {
 	}
 	assert.Equal(t, 9, SpanGroups.Groups().Len())
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

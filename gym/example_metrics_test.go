@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"time"
 
 	"github.com/nemo-lens/lens/gym"
-	"github.com/nemo-lens/lens/gym/operations"
-	"github.com/nemo-lens/lens/lenshttp"
 )
 
 // The supervisor profiles the memory of the servers it has started, when the
@@ -19,7 +18,7 @@ func ExampleStartMemoryProfiler() {
 	profiler, err := gym.StartMemoryProfiler(gym.MemoryTarget{Name: "judge", Type: gym.ServerTypeResources, PID: os.Getpid()})
 	defer profiler.Stop()
 	fmt.Println(err)
-	// Output: lens: no memory profile: it is not enabled; set memory_profiling.enabled
+	// Output: gym: it is not enabled in the telemetry block
 }
 
 // Without telemetry nothing runs, and the reason is there for who wants it.
@@ -38,7 +37,7 @@ func ExampleNewPool() {
 		return
 	}
 	client := &http.Client{
-		Transport: gym.Transport(gym.RetryTransport(pool, lenshttp.Retry{Attempts: 5})),
+		Transport: gym.Transport(gym.RetryTransport(pool, gym.Retry{Attempts: 5})),
 		Timeout:   time.Minute,
 	}
 	ctx := gym.WithDestination(context.Background(), "policy_model")
@@ -82,10 +81,33 @@ func ExampleRecordRolloutOutcome() {
 
 func ExampleResourcesOperation() {
 	judges := gym.NewSemaphore(4, "resources.judge")
-	err := gym.ResourcesOperation(context.Background(), judges, operations.Judge, operations.Subprocess, func(op *operations.Op) error {
-		op.SetOutcome(operations.Timeout) // instead of what the error says
+	err := gym.ResourcesOperation(context.Background(), judges, gym.OperationJudge, gym.ExecutorSubprocess, func(op *gym.RunningOperation) error {
+		op.SetOutcome(gym.OutcomeTimeout) // instead of what the error says
 		return errors.New("the judge did not answer")
 	})
 	fmt.Println(err)
 	// Output: the judge did not answer
+}
+
+// The third attempt succeeds; all of them are in one span of [gym.Transport].
+func ExampleRetryTransport() {
+	attempts := 0
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if attempts++; attempts < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer model.Close()
+	client := &http.Client{Transport: gym.Transport(gym.RetryTransport(nil, gym.Retry{
+		Attempts: 5,
+		Wait:     func(n int) time.Duration { return time.Duration(n) * time.Millisecond },
+	}))}
+	res, err := client.Get(model.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	res.Body.Close()
+	fmt.Println(res.StatusCode, "after", attempts, "attempts")
+	// Output: 200 after 3 attempts
 }

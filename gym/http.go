@@ -52,9 +52,9 @@ func Transport(base http.RoundTripper) http.RoundTripper {
 }
 
 // Client makes one client span, as [Transport] does, of everything that one
-// call of its Do leads to: the retries of d, those of [lenshttp.WithRetry], and
-// redirects. A nil d means [http.DefaultClient]. A Transport further in adds no
-// span. What is counted is as with Transport.
+// call of its Do leads to: the retries of d, and redirects. A nil d means
+// [http.DefaultClient]. A Transport further in adds no span. What is counted is
+// as with Transport.
 func Client(d lenshttp.Doer, opts ...lenshttp.Option) *lenshttp.Client {
 	return lenshttp.NewClient(countingDoer(d), HTTPClient, append(clientOptions(), opts...)...)
 }

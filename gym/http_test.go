@@ -15,11 +15,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/lenshttp"
 	"github.com/nemo-lens/lens/lenstest"
 )
 
@@ -93,16 +93,16 @@ func TestHTTP58ClientSpan(t *testing.T) {
 func TestHTTPRetriesShareOneSpan(t *testing.T) {
 	rec := lenstest.Start(t, HTTPClient)
 	var parents []string
-	client := Client(&http.Client{Transport: Transport(lenshttp.Retry{
-		Wait: func(int) time.Duration { return 0 },
-		On:   func(_ *http.Request, _ *http.Response, err error) bool { return err != nil },
-	}.RoundTripper(roundTripper(func(r *http.Request) (*http.Response, error) {
+	client := Client(&http.Client{Transport: Transport(RetryTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 		parents = append(parents, r.Header.Get("traceparent"))
-		if len(parents) < 3 {
+		switch len(parents) {
+		case 1:
 			return nil, errors.New("not yet")
+		case 2:
+			return response(http.StatusServiceUnavailable, http.NoBody), nil
 		}
 		return ok(r)
-	})))})
+	}), Retry{Wait: noWait}))})
 	req := httptest.NewRequest("GET", "http://h/x", nil)
 	req.RequestURI = ""
 	res, err := client.Do(req)
@@ -110,6 +110,13 @@ func TestHTTPRetriesShareOneSpan(t *testing.T) {
 	require.NoError(t, res.Body.Close())
 	span := rec.One("HTTP GET")
 	assert.Equal(t, codes.Unset, span.Status().Code)
+	resends := span.Events()
+	require.Len(t, resends, 2)
+	for i, why := range []string{"error.type", "http.response.status_code"} {
+		assert.Equal(t, "resend", resends[i].Name)
+		assert.EqualValues(t, why, resends[i].Attributes[1].Key)
+	}
+	assert.Contains(t, span.Attributes(), attribute.Int("http.request.resend_count", 2))
 	require.Len(t, parents, 3)
 	for _, p := range parents {
 		assert.Contains(t, p, span.SpanContext().SpanID().String())

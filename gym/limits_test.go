@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/gym/operations"
 	"github.com/nemo-lens/lens/lenstest"
 )
 
@@ -71,15 +70,15 @@ func TestResourcesOperation(t *testing.T) {
 	m := withMetrics(t, "")
 	ctx := context.Background()
 	limit := NewSemaphore(1, "resources.judge")
-	run := func(err error) func(*operations.Op) error {
-		return func(op *operations.Op) error {
+	run := func(err error) func(*RunningOperation) error {
+		return func(op *RunningOperation) error {
 			assert.Equal(t, map[string]float64{"nemo.gym.resources.executor=subprocess,nemo.gym.resources.operation=verify": 1}, m.values("gym.resources.operation.active"))
 			return err
 		}
 	}
 	boom := errors.New("boom")
-	require.NoError(t, ResourcesOperation(ctx, limit, operations.Verify, operations.Subprocess, run(nil)))
-	require.ErrorIs(t, ResourcesOperation(ctx, limit, operations.Verify, operations.Subprocess, run(boom)), boom)
+	require.NoError(t, ResourcesOperation(ctx, limit, OperationVerify, ExecutorSubprocess, run(nil)))
+	require.ErrorIs(t, ResourcesOperation(ctx, limit, OperationVerify, ExecutorSubprocess, run(boom)), boom)
 	outcomes := make(map[any]uint64)
 	for _, p := range m.histogram("gym.resources.operation.duration_ms") {
 		outcomes[attributesOfSet(p.Attributes)["nemo.gym.resources.outcome"]] += p.Count
@@ -92,23 +91,23 @@ func TestLimitsWithoutMetrics(t *testing.T) {
 	limit := NewSemaphore(1, "x")
 	calls := 0
 	boom := errors.New("boom")
-	run := func(op *operations.Op) error {
-		op.SetOutcome(operations.Timeout)
+	run := func(op *RunningOperation) error {
+		op.SetOutcome(OutcomeTimeout)
 		calls++
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		err := ResourcesOperation(ctx, limit, operations.Tool, operations.Inline, func(*operations.Op) error { calls++; return nil })
+		err := ResourcesOperation(ctx, limit, OperationTool, ExecutorInline, func(*RunningOperation) error { calls++; return nil })
 		require.ErrorIs(t, err, context.DeadlineExceeded, "the limit is held")
 		assert.ErrorContains(t, err, "tool operation was not let in")
 		return boom
 	}
 	for range 2 {
-		require.ErrorIs(t, ResourcesOperation(context.Background(), limit, operations.Verify, operations.Inline, run), boom)
+		require.ErrorIs(t, ResourcesOperation(context.Background(), limit, OperationVerify, ExecutorInline, run), boom)
 	}
 	assert.Equal(t, 2, calls)
-	require.NoError(t, ResourcesOperation(context.Background(), nil, operations.Verify, operations.Inline, func(*operations.Op) error { return nil }))
+	require.NoError(t, ResourcesOperation(context.Background(), nil, OperationVerify, ExecutorInline, func(*RunningOperation) error { return nil }))
 	assert.Panics(t, func() {
-		_ = ResourcesOperation(context.Background(), limit, operations.Verify, operations.Inline, func(*operations.Op) error { panic("x") })
+		_ = ResourcesOperation(context.Background(), limit, OperationVerify, ExecutorInline, func(*RunningOperation) error { panic("x") })
 	})
 	require.NoError(t, limit.Acquire(context.Background()), "a panic leaves the limit")
 

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
-	"github.com/nemo-lens/lens/gym/operations"
 	"github.com/nemo-lens/lens/lenstest"
 )
 
@@ -56,7 +55,7 @@ const metricCases = `
 69: capacity, reported once:                        gym.TestPoolReportsItsCapacityOnce
 70: own process:                                    memprofile.TestOwnProcess
 70: host used:                                      memprofile.TestHost
-70: not Linux, and every other reason:              memprofile.TestConditions
+70: not Linux, and every other reason:              memprofile.TestPlatform, TestReasons
 70: the reasons through gym:                        gym.TestNothingStartsWithoutTelemetry
 70: no such process:                                memprofile.TestVanishedProcess
 70: smaps denied:                                   memprofile.TestStatmWhereRollupIsDenied
@@ -143,7 +142,7 @@ func countEverything(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	limit := NewSemaphore(1, "x")
-	require.NoError(t, ResourcesOperation(ctx, limit, operations.Verify, operations.Inline, func(*operations.Op) error { return nil }))
+	require.NoError(t, ResourcesOperation(ctx, limit, OperationVerify, ExecutorInline, func(*RunningOperation) error { return nil }))
 	pool, err := NewPool(roundTripper(ok), PoolSettings{Limit: 1})
 	require.NoError(t, err)
 	res, err = pool.RoundTrip(httptest.NewRequest("GET", "http://h/", nil))

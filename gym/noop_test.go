@@ -14,8 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/gym/operations"
-	"github.com/nemo-lens/lens/lenshttp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -102,6 +100,25 @@ func TestNoopDoesNotCutTraces(t *testing.T) {
 	assert.Equal(t, parent, <-requests)
 }
 
+// One layer of a client sends the trace with every retry.
+func TestNoopSendsTheTraceWithEveryRetry(t *testing.T) {
+	t.Parallel()
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	ctx := lens.ExtractContext(t.Context(), map[string]string{"traceparent": parent})
+	var sent []string
+	client := Client(&http.Client{Transport: RetryTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
+		sent = append(sent, r.Header.Get("Traceparent"))
+		return response(http.StatusServiceUnavailable, http.NoBody), nil
+	}), Retry{Wait: noWait})})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://h/", nil)
+	require.NoError(t, err)
+	res, err := client.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	assert.Equal(t, []string{parent, parent, parent}, sent)
+	assert.Empty(t, req.Header)
+}
+
 // Metrics, too.
 func TestNoopMetrics(t *testing.T) {
 	clearEnv(t)
@@ -120,7 +137,7 @@ func TestNoopMetrics(t *testing.T) {
 	assert.Nil(t, BeginModelCall(ctx, DialectResponses))
 	limit := NewSemaphore(1, "x")
 	calls := 0
-	require.NoError(t, ResourcesOperation(ctx, limit, operations.Verify, operations.Inline, func(*operations.Op) error { calls++; return nil }))
+	require.NoError(t, ResourcesOperation(ctx, limit, OperationVerify, ExecutorInline, func(*RunningOperation) error { calls++; return nil }))
 	assert.Equal(t, 1, calls)
 	server := httptest.NewServer(CountInFlight(TracedModelCall(SpanModelResponses, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
@@ -129,7 +146,7 @@ func TestNoopMetrics(t *testing.T) {
 	pool, err := NewPool(nil, DefaultPoolSettings())
 	require.NoError(t, err)
 	defer pool.CloseIdleConnections()
-	res, err := (&http.Client{Transport: Transport(RetryTransport(pool, lenshttp.Retry{}))}).Get(server.URL)
+	res, err := (&http.Client{Transport: Transport(RetryTransport(pool, Retry{}))}).Get(server.URL)
 	require.NoError(t, err)
 	require.NoError(t, res.Body.Close())
 	assert.Equal(t, http.StatusTeapot, res.StatusCode)

@@ -14,8 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/gym/operations"
-	"github.com/nemo-lens/lens/lenshttp"
 )
 
 // Without telemetry nothing that measures allocates or starts anything, with
@@ -29,9 +27,9 @@ func TestMetricsOffAllocateNothing(t *testing.T) {
 	r := httptest.NewRequest("POST", "/v1/responses", nil)
 	var w http.ResponseWriter = silent{}
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	counted, retried := counting(offTransport{}), RetryTransport(offTransport{}, lenshttp.Retry{Attempts: 1})
+	counted, retried := counting(offTransport{}), RetryTransport(offTransport{}, Retry{Attempts: 1})
 	limit := NewSemaphore(1, "x")
-	run := func(op *operations.Op) error { op.SetOutcome(operations.OK); return nil }
+	run := func(op *RunningOperation) error { op.SetOutcome(OutcomeOK); return nil }
 	inner := &modelEndpoint{next: nothing, dialect: DialectResponses}
 	err := errors.New("boom")
 	for _, groups := range [][]lens.SpanGroup{nil, {ModelCall, Rollout, Concurrency}} {
@@ -52,7 +50,7 @@ func TestMetricsOffAllocateNothing(t *testing.T) {
 			"endpoint":  func() { inner.ServeHTTP(w, r) },
 			"request":   func() { _, _ = counted.RoundTrip(r) },
 			"retries":   func() { _, _ = retried.RoundTrip(r) },
-			"operation": func() { _ = ResourcesOperation(ctx, limit, operations.Verify, operations.Inline, run) },
+			"operation": func() { _ = ResourcesOperation(ctx, limit, OperationVerify, ExecutorInline, run) },
 			"limit":     func() { _ = limit.Acquire(ctx); limit.Release() },
 			"annotate":  func() { annotate(ctx) },
 			"start":     func() { _, _ = StartObserver(); _, _ = StartGPUSampler(); _, _ = StartMemoryProfiler() },

@@ -20,23 +20,13 @@ import (
 	"github.com/nemo-lens/lens/semconv"
 )
 
-// RetryTransport sends a request again as r says. A nil base means
-// [http.DefaultTransport]. While metrics are exported each time is counted in
-// gym.http.retry_total, by why: server_disconnected, client_os_error, timeout or
-// other, which is every answer that called for it. Put [Transport] above it, so
-// that all of them are in one span. Those of [lenshttp.WithRetry] are in the span
-// only.
-func RetryTransport(base http.RoundTripper, r lenshttp.Retry) http.RoundTripper {
-	return counting(r.RoundTripper(counting(base)))
-}
-
 // counted counts, while metrics are exported, the requests that ran out of time
 // and those that are sent again. Several of them may be above each other: the
 // innermost one counts a timeout, and the outermost one that a second request
 // comes through counts the retry.
 type counted struct{ base http.RoundTripper }
 
-func counting(base http.RoundTripper) http.RoundTripper {
+func counting(base http.RoundTripper) *counted {
 	if base == nil {
 		base = http.DefaultTransport
 	}

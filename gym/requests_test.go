@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/nemo-lens/lens/gym/connpool"
-	"github.com/nemo-lens/lens/lenshttp"
 	"github.com/nemo-lens/lens/lenstest"
 )
 
@@ -29,7 +28,7 @@ const (
 	reason      = "nemo.gym.http.retry_reason="
 )
 
-var atOnce = lenshttp.Retry{
+var atOnce = Retry{
 	Attempts: 5,
 	Wait:     func(int) time.Duration { return 0 },
 	On: func(_ *http.Request, res *http.Response, err error) bool {
@@ -104,7 +103,7 @@ func TestTimeoutsAreCountedOnce(t *testing.T) {
 	base := new(http.Transport)
 	defer base.CloseIdleConnections()
 	for i, transport := range []http.RoundTripper{
-		Transport(base), Transport(Transport(base)), Transport(RetryTransport(base, lenshttp.Retry{})),
+		Transport(base), Transport(Transport(base)), Transport(RetryTransport(base, Retry{})),
 	} {
 		client := &http.Client{Transport: transport, Timeout: 50 * time.Millisecond}
 		_, err := client.Get(server.URL)

@@ -25,7 +25,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/gym/memprofile"
 	"github.com/nemo-lens/lens/lenstest"
 )
 
@@ -60,7 +59,7 @@ func TestNothingStartsWithoutTelemetry(t *testing.T) {
 	var log bytes.Buffer
 	captureLog(t, &log)
 	before := runtime.NumGoroutine()
-	for name, want := range map[string]error{"observer": ErrTelemetryOff, "gpu": ErrTelemetryOff, "profiler": memprofile.ErrNotExporting} {
+	for name, want := range map[string]error{"observer": ErrTelemetryOff, "gpu": ErrTelemetryOff, "profiler": ErrTelemetryOff} {
 		r, err := starters[name]()
 		assert.Nil(t, r, name)
 		require.ErrorIs(t, err, want, name)
@@ -75,23 +74,19 @@ func TestReasons(t *testing.T) {
 	linuxOnly(t)
 	allEnabled(t)
 	withMetrics(t, "")
-	t.Setenv("NEMO_GYM_OTEL_METRICS_ENABLED", "0")
-	_, err := StartMemoryProfiler()
-	require.ErrorIs(t, err, memprofile.ErrMetricsOff)
-	t.Setenv("NEMO_GYM_OTEL_METRICS_ENABLED", "")
 	t.Setenv("NEMO_GYM_OTEL_MEMORY_PROFILING_INTERVAL_SECONDS", "-3")
-	_, err = StartMemoryProfiler()
+	_, err := StartMemoryProfiler()
 	require.ErrorContains(t, err, "NEMO_GYM_OTEL_MEMORY_PROFILING_INTERVAL_SECONDS is -3")
 	t.Setenv("NEMO_GYM_OTEL_MEMORY_PROFILING_ENABLED", "0")
 	_, err = StartMemoryProfiler()
-	require.ErrorIs(t, err, memprofile.ErrDisabled)
+	require.ErrorIs(t, err, ErrNotEnabled)
 	t.Setenv("NEMO_GYM_OTEL_GPU_SAMPLING_ENABLED", "off")
 	_, err = StartGPUSampler()
 	require.ErrorIs(t, err, ErrNotEnabled)
 
 	allEnabled(t)
 	telemetryState.current.Load().metrics.Store(false) // as after ShutdownTelemetry
-	for name, want := range map[string]error{"observer": ErrMetricsOff, "gpu": ErrMetricsOff, "profiler": memprofile.ErrNotExporting} {
+	for name, want := range map[string]error{"observer": ErrMetricsOff, "gpu": ErrMetricsOff, "profiler": ErrMetricsOff} {
 		_, err := starters[name]()
 		require.ErrorIs(t, err, want, name)
 	}

@@ -5,9 +5,9 @@ import (
 	"sync"
 
 	"github.com/nemo-lens/lens/gym/connpool"
-	"github.com/nemo-lens/lens/gym/observer"
-	"github.com/nemo-lens/lens/gym/operations"
-	"github.com/nemo-lens/lens/gym/sampler"
+	"github.com/nemo-lens/lens/gym/internal/observer"
+	"github.com/nemo-lens/lens/gym/internal/operations"
+	"github.com/nemo-lens/lens/gym/internal/sampler"
 )
 
 // shared is what a process makes once of its meter: two of one kind would

@@ -21,6 +21,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/record/errtype"
 	"github.com/nemo-lens/lens/internal/web/httpbody"
+	"github.com/nemo-lens/lens/internal/web/resend"
 )
 
 // call is one request of a transport, from its start to the end of its span.
@@ -34,26 +35,24 @@ type call struct {
 	at      time.Time // of the response's head
 }
 
-type callKey struct{}
-
 // current returns the call whose span is the current one of ctx: the request
 // is a part of it. A span started since, in a handler that is called without
 // a network for example, makes it a request of its own.
 func current(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
+	c, _ := resend.From(ctx).(*call)
 	if c == nil || !c.panics.Span.SpanContext().Equal(trace.SpanContextFromContext(ctx)) {
 		return nil
 	}
 	return c
 }
 
-// noteResend says on the span that the request is sent once more.
-func noteResend(ctx context.Context, resend int, res *http.Response, err error) {
-	c := current(ctx)
-	if c == nil {
+// Resent records on the span that the request is sent once more, if it is still
+// the current span of ctx.
+func (c *call) Resent(ctx context.Context, n int, res *http.Response, err error) {
+	if current(ctx) != c {
 		return
 	}
-	attrs := []attribute.KeyValue{semconv.HTTPRequestResendCount(resend)}
+	attrs := []attribute.KeyValue{semconv.HTTPRequestResendCount(n)}
 	if err != nil {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(errorType(err)))
 	} else if res != nil {
@@ -144,7 +143,7 @@ type clientTracer struct{ trace.Tracer }
 
 func (t clientTracer) Start(ctx context.Context, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
 	ctx, span := t.Tracer.Start(ctx, name, opts...)
-	if c, _ := ctx.Value(callKey{}).(*call); c != nil {
+	if c, _ := resend.From(ctx).(*call); c != nil {
 		c.panics.Span = span
 		if f := c.config.attributes; f != nil {
 			span.SetAttributes(f(c.request)...)

@@ -11,8 +11,8 @@ type Doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// Client makes one client span of everything that one call of Do leads to:
-// retries, those of [WithRetry] and those of the Doer, and redirects. A
+// Client makes one client span of everything that one call of Do leads to: the
+// retries of the Doer and redirects. A
 // transport of [NewTransport] further in adds no span of its own. It is safe
 // for concurrent use when the Doer is.
 type Client struct{ sender http.RoundTripper }
@@ -32,6 +32,12 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) { return c.sender
 
 // CloseIdleConnections does so when the Doer can.
 func (c *Client) CloseIdleConnections() { closeIdle(c.sender) }
+
+func closeIdle(rt http.RoundTripper) {
+	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
 
 type sender struct{ Doer }
 

@@ -51,7 +51,6 @@
 // and transports still hand the trace context on, as with [WithAlwaysPropagate]
 // but heeding the filters, in the formats of [WithPropagators] or else W3C, so
 // that a service that is built without lens does not cut the traces of others.
-// The retries of [WithRetry] are at work.
 //
 // Everything here is safe for concurrent use.
 package lenshttp

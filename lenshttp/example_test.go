@@ -4,13 +4,11 @@ package lenshttp_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
@@ -115,31 +113,6 @@ func (stubborn) Do(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 		}
 	}
-}
-
-func ExampleWithRetry() {
-	printSpans := record()
-	failing := 0
-	base := roundTripFunc(func(*http.Request) (*http.Response, error) {
-		if failing++; failing < 3 {
-			return nil, errors.New("connection refused")
-		}
-		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
-	})
-	client := &http.Client{Transport: lenshttp.NewTransport(base, "http_client", lenshttp.WithRetry(lenshttp.Retry{
-		Attempts: 5,
-		Wait:     func(resend int) time.Duration { return time.Duration(resend) * time.Millisecond },
-	}))}
-	res, err := client.Get("http://model/")
-	if err != nil {
-		panic(err)
-	}
-	res.Body.Close()
-	fmt.Println(res.StatusCode, "after", failing, "attempts")
-	printSpans()
-	// Output:
-	// 200 after 3 attempts
-	// client GET Unset
 }
 
 // A middleware that adds to the request's context hands the mux a copy of the
@@ -332,24 +305,6 @@ func ExampleWithMeterProvider() {
 		}
 	}
 	// Output: http.server.request.duration s requests: 1
-}
-
-// The same attempts without a span.
-func ExampleRetry_RoundTripper() {
-	attempts := 0
-	base := roundTripFunc(func(*http.Request) (*http.Response, error) {
-		attempts++
-		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
-	})
-	retry := lenshttp.Retry{Attempts: 2, Wait: func(int) time.Duration { return 0 }}
-	client := &http.Client{Transport: retry.RoundTripper(base)}
-	res, err := client.Get("http://model/")
-	if err != nil {
-		panic(err)
-	}
-	res.Body.Close()
-	fmt.Println(res.StatusCode, "after", attempts)
-	// Output: 503 after 2
 }
 
 // A Client stands where an http.Client stood.

@@ -68,7 +68,7 @@ type transport struct {
 // NewTransport returns a transport that makes no span in this build, and sends
 // the trace context that the request's context holds, except with requests that
 // a filter leaves alone. The request is not changed. A nil base means
-// [http.DefaultTransport]; [WithRetry] works as ever.
+// [http.DefaultTransport].
 func NewTransport(base http.RoundTripper, _ lens.SpanGroup, opts ...Option) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport
@@ -76,9 +76,6 @@ func NewTransport(base http.RoundTripper, _ lens.SpanGroup, opts ...Option) http
 	t := &transport{config: newConfig(opts), base: base}
 	t.w3c = t.propagators == nil
 	t.propagators = t.formats()
-	if t.retry != nil {
-		t.base = t.retry.RoundTripper(base)
-	}
 	return t
 }
 
@@ -126,8 +123,6 @@ type oneValue struct{ propagation.TextMapPropagator }
 func (p oneValue) Extract(ctx context.Context, carrier propagation.TextMapCarrier) context.Context {
 	return p.TextMapPropagator.Extract(ctx, propagator.OneValue(carrier))
 }
-
-func noteResend(context.Context, int, *http.Response, error) {}
 
 // ControlHandler returns a handler that says that there is nothing to see or change in
 // this build.

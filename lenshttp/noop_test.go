@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/lenshttp"
@@ -122,27 +121,6 @@ func TestNoopDoesNotCutTraces(t *testing.T) {
 			require.Equal(t, test.bag, got.Get("Baggage"))
 		})
 	}
-}
-
-// A client has one layer for all of its retries, and each of them carries the trace.
-func TestNoopSendsTheTraceWithEveryRetry(t *testing.T) {
-	t.Parallel()
-	ctx := lens.ExtractContext(t.Context(), map[string]string{"traceparent": traceparent})
-	require.True(t, trace.SpanContextFromContext(ctx).IsValid())
-	var sent []string
-	base := roundTripFunc(func(r *http.Request) (*http.Response, error) {
-		sent = append(sent, r.Header.Get("Traceparent"))
-		return answer(503, http.NoBody), nil
-	})
-	client := lenshttp.NewClient(&http.Client{Transport: base}, "client", lenshttp.WithRetry(lenshttp.Retry{Wait: atOnce}))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://h/", nil)
-	require.NoError(t, err)
-	req.Header = nil
-	res, err := client.Do(req)
-	require.NoError(t, err)
-	require.NoError(t, res.Body.Close())
-	require.Equal(t, []string{traceparent, traceparent, traceparent}, sent)
-	require.Nil(t, req.Header)
 }
 
 // idle counts the calls of CloseIdleConnections.

@@ -21,7 +21,6 @@ type config struct {
 	scope       string
 	public      bool
 	address     string
-	retry       *Retry
 
 	name        func(*http.Request) string
 	route       func(*http.Request) string
@@ -145,10 +144,6 @@ func WithAttributes(f func(*http.Request) []attribute.KeyValue) Option {
 func WithErrorStatus(isError func(code int) bool) Option {
 	return func(c *config) { c.errorStatus = isError }
 }
-
-// WithRetry lets a transport or a client send a request again, in one span. It
-// works whether the group is on or off.
-func WithRetry(r Retry) Option { return func(c *config) { c.retry = &r } }
 
 // method returns the request's method in upper case, "HTTP" when it is not one
 // of the standard ones: a span's name must not be the caller's to choose.

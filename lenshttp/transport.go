@@ -3,7 +3,6 @@
 package lenshttp
 
 import (
-	"context"
 	"net/http"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -12,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/internal/web/resend"
 )
 
 type transport struct {
@@ -34,9 +34,6 @@ func NewTransport(base http.RoundTripper, group lens.SpanGroup, opts ...Option) 
 		base = http.DefaultTransport
 	}
 	t := &transport{config: newConfig(opts), base: base, group: group}
-	if t.retry != nil {
-		t.base = t.retry.RoundTripper(base)
-	}
 	if t.errorStatus == nil {
 		t.errorStatus = func(code int) bool { return code >= 400 }
 	}
@@ -82,7 +79,7 @@ func (t *transport) trace(r *http.Request) (*http.Response, error) {
 	}()
 	defer lens.End(&c.panics, nil)
 
-	marked := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	marked := r.WithContext(resend.With(r.Context(), c))
 	if marked.Header == nil {
 		marked.Header = http.Header{} // otelhttp writes to a copy of it
 	}
@@ -109,7 +106,7 @@ func (t *transport) trace(r *http.Request) (*http.Response, error) {
 type exchange struct{ http.RoundTripper }
 
 func (e exchange) RoundTrip(r *http.Request) (*http.Response, error) {
-	c, _ := r.Context().Value(callKey{}).(*call)
+	c, _ := resend.From(r.Context()).(*call)
 	if c == nil { // never: the transport put it there
 		return e.RoundTripper.RoundTrip(r)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/nemo-lens/lens/gym"
-	"github.com/nemo-lens/lens/gym/operations"
 )
 
 // routes are what the three servers do, each route in its span.
@@ -87,7 +86,7 @@ func tokens(text string) int64 { return int64(len(strings.Fields(text))) }
 
 // verify is the resources server. A wrong answer is a reward of 0, no failure.
 func (s *server) verify(ctx context.Context, in verifyRequest) (out verifyResponse, err error) {
-	err = gym.ResourcesOperation(ctx, s.limit, operations.Verify, operations.Inline, func(*operations.Op) error {
+	err = gym.ResourcesOperation(ctx, s.limit, gym.OperationVerify, gym.ExecutorInline, func(*gym.RunningOperation) error {
 		reason, ok := verify(in.task, in.Answer)
 		if ok {
 			out.Reward = 1

@@ -13,7 +13,6 @@ import (
 
 	"github.com/nemo-lens/lens"
 	"github.com/nemo-lens/lens/gym"
-	"github.com/nemo-lens/lens/gym/operations"
 )
 
 // graceful is how long a server has to finish its requests, and then to export
@@ -31,7 +30,7 @@ type message struct {
 type server struct {
 	definition
 	client    *http.Client
-	limit     *operations.Semaphore
+	limit     *gym.Semaphore
 	listening func(url string) // called before the first request
 }
 

@@ -76,8 +76,13 @@ func cut(s string, limit int) (_ string, was bool) {
 	if len(s) <= limit {
 		return s, false
 	}
+	return s[:letterEnd(s, limit)], true
+}
+
+// letterEnd is apart so that cut is inlined.
+func letterEnd(s string, limit int) int {
 	for limit > 0 && !utf8.RuneStart(s[limit]) {
 		limit--
 	}
-	return s[:limit], true
+	return limit
 }

@@ -14,6 +14,8 @@ func create(string, int) (*os.File, []byte, error) {
 	return nil, nil, fmt.Errorf("files cannot be mapped into memory on %s by lens: %w", runtime.GOOS, errors.ErrUnsupported)
 }
 
-func unmap(*os.File, []byte) {}
+func seal([]byte) {}
+
+func unmap([]byte) {}
 
 func deleted(fs.FileInfo) bool { return false }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,11 +43,16 @@ func writeZeros(file *os.File, size int) error {
 	return nil
 }
 
-// unmap is for memory that nobody has been given.
-func unmap(file *os.File, mem []byte) {
-	_ = unix.Munmap(mem)
-	_ = file.Close()
+// seal puts memory that cannot be touched in the place of the file. The addresses stay
+// taken: a store that comes too late is a fault, which ends in this package, and never
+// a store into what somebody else has been given there.
+func seal(mem []byte) {
+	_, _ = unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(mem)), uintptr(len(mem)),
+		unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED)
 }
+
+// unmap is for memory that nobody uses any more.
+func unmap(mem []byte) { _ = unix.Munmap(mem) }
 
 func deleted(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)

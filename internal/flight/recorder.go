@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -59,18 +60,6 @@ type Recorder struct {
 	shards   [shardCount]shard
 }
 
-// shard hands out its slots. It is not in the file, so that no store into the file
-// happens with a lock held: one that faults would leave it locked.
-type shard struct {
-	mu      sync.Mutex
-	free    []uint16 // a ring of its slots that are not open, longest ended first
-	head    int
-	waiting int
-	started uint64
-	ended   uint64
-	_       [64]byte // neighbours are locked by other cores
-}
-
 // Open makes the file and starts to show signs of life in it. Where files cannot be
 // mapped the error is [errors.ErrUnsupported].
 func Open(o Options) (_ *Recorder, err error) {
@@ -102,11 +91,7 @@ func Open(o Options) (_ *Recorder, err error) {
 		perShard: uint32(perShard), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	for i := range r.shards {
-		sh := &r.shards[i]
-		sh.free, sh.waiting = make([]uint16, perShard), perShard
-		for j := range sh.free {
-			sh.free[j] = uint16(j)
-		}
+		r.shards[i].init(perShard)
 	}
 	r.writeHeader(o)
 	r.beat()
@@ -116,7 +101,8 @@ func Open(o Options) (_ *Recorder, err error) {
 		err = os.Rename(making, path)
 	}
 	if err != nil {
-		unmap(file, mem)
+		unmap(mem)
+		_ = file.Close()
 		_ = os.Remove(making)
 		return nil, fmt.Errorf("flight recorder: %s: %w", making, err)
 	}
@@ -219,9 +205,9 @@ func (r *Recorder) beat() {
 	var started, ended uint64
 	for i := range r.shards {
 		sh := &r.shards[i]
-		sh.mu.Lock()
-		started, ended = started+sh.started, ended+sh.ended
-		sh.mu.Unlock()
+		// In this order, or a span could have ended that has not started.
+		ended += sh.given.Load() - uint64(r.perShard)
+		started += sh.taken.Load()
 	}
 	cell := hBeats + beatSize*int(r.beats/2%2)
 	r.store(cell, r.beats-1)
@@ -289,18 +275,18 @@ func (r *Recorder) Begin(s *Start) (slot int32) {
 		return 0
 	}
 	at := headerSize + int(index)*slotSize
-	b := r.mem[at : at+slotSize : at+slotSize]
+	b := (*[slotSize]byte)(r.mem[at:])
 	sequence := r.word(at + sSequence)
 	before := sequence.Load()
-	sequence.Store(before + 1)
+	publish(sequence, before+1)
 
 	n := binary.NativeEndian
 	n.PutUint64(b[sEnd:], 0)
 	n.PutUint64(b[sStart:], uint64(s.Start))
 	n.PutUint64(b[sTick:], uint64(r.tick.Load()))
-	copy(b[sTraceID:], s.TraceID[:])
-	copy(b[sSpanID:], s.SpanID[:])
-	copy(b[sParentID:], s.ParentID[:])
+	*(*trace.TraceID)(b[sTraceID:]) = s.TraceID
+	*(*trace.SpanID)(b[sSpanID:]) = s.SpanID
+	*(*trace.SpanID)(b[sParentID:]) = s.ParentID
 	name, nameCut := cut(s.Name, maxName)
 	group, groupCut := cut(s.Group, maxGroup)
 	b[sNameLen], b[sGroupLen], b[sCut] = uint8(len(name)), uint8(len(group)), 0
@@ -309,8 +295,8 @@ func (r *Recorder) Begin(s *Start) (slot int32) {
 	}
 	end := sPayload + copy(b[sPayload:], name)
 	end += copy(b[end:], group)
-	n.PutUint32(b[sAttributes:], r.appendAll(b, end, 0, s.Attributes))
-	sequence.Store(before + 2)
+	n.PutUint32(b[sAttributes:], r.appendAll(b[:], end, 0, s.Attributes))
+	publish(sequence, before+2)
 	return int32(index) + 1
 }
 
@@ -347,12 +333,13 @@ func (r *Recorder) End(slot int32, end int64, status codes.Code) {
 	case codes.Error:
 		word += endError - endUnset
 	}
-	r.store(headerSize+int(index)*slotSize+sEnd, word)
+	publish(r.word(headerSize+int(index)*slotSize+sEnd), word)
 	r.giveBack(index)
 }
 
-// Close marks the file as that of a process that has ended in order, and stops.
-// Spans that are open then stay open in the file.
+// Close marks the file as that of a process that has ended in order, stops, and lets
+// go of the file. Spans that are open then stay open in the file. It may run at the
+// same time as the other methods.
 func (r *Recorder) Close() {
 	if r == nil {
 		return
@@ -362,9 +349,12 @@ func (r *Recorder) Close() {
 		<-r.done
 		r.beat()
 		r.markClosed()
-		// The memory stays: spans may be on their way into it.
 		r.stopped.Store(true)
+		r.said.Store(true) // a span that is still on its way into the file may fault now
 		_ = r.file.Close()
+		seal(r.mem)
+		// Nobody is on the way into it once nobody has the recorder.
+		runtime.AddCleanup(r, unmap, r.mem)
 	})
 }
 

@@ -9,10 +9,10 @@ import (
 var _ record.Watcher = (*Recorder)(nil)
 
 // SpanOpened implements [record.Watcher].
-func (r *Recorder) SpanOpened(s *record.Span) (slot int32) {
+func (r *Recorder) SpanOpened(s *record.Span, name string) (slot int32) {
 	return r.Begin(&Start{
 		TraceID: s.TraceID(), SpanID: s.SpanID(), ParentID: s.ParentSpanID(), Start: s.StartUnixNano(),
-		Name: s.Name(), Group: s.Group(), Attributes: s.StartAttributes(),
+		Name: name, Group: s.Group(), Attributes: s.StartAttributes(),
 	})
 }
 

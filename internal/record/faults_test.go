@@ -30,7 +30,7 @@ func (bad) OnStart(context.Context, sdktrace.ReadWriteSpan)                  { p
 func (bad) OnEnd(sdktrace.ReadOnlySpan)                                      { panic("bad end") }
 func (bad) Shutdown(context.Context) error                                   { panic("bad shutdown") }
 func (bad) ForceFlush(context.Context) error                                 { panic("bad flush") }
-func (bad) SpanOpened(*Span) int32                                           { panic("bad watcher") }
+func (bad) SpanOpened(*Span, string) int32                                   { panic("bad watcher") }
 func (bad) SpanSet(*Span, int32, []attribute.KeyValue)                       { panic("bad watcher") }
 func (bad) SpanClosed(*Span, int32)                                          { panic("bad watcher") }
 
@@ -287,7 +287,7 @@ type watch struct {
 	set  int
 }
 
-func (w *watch) SpanOpened(s *Span) int32 {
+func (w *watch) SpanOpened(s *Span, _ string) int32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next++

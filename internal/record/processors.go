@@ -88,9 +88,9 @@ func (p *Provider) scopedOf(ctx context.Context) []attribute.KeyValue {
 	return p.scoped(ctx)
 }
 
-func (p *Provider) opened(s *Span) {
+func (p *Provider) opened(s *Span, name string) {
 	defer p.caughtHook("SpanOpened")
-	s.slot = p.watcher.SpanOpened(s)
+	s.slot = p.watcher.SpanOpened(s, name)
 }
 
 func (p *Provider) wasSet(s *Span, attrs []attribute.KeyValue) {

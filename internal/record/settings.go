@@ -55,8 +55,9 @@ type Settings struct {
 // one span.
 type Watcher interface {
 	// SpanOpened is called when the span has the attributes of its start, before
-	// anybody else has the span. The other methods get what it returns.
-	SpanOpened(s *Span) (slot int32)
+	// anybody else has the span, whose Name would take a lock for nothing. The other
+	// methods get what it returns.
+	SpanOpened(s *Span, name string) (slot int32)
 	// SpanSet is called with what SetAttributes has set, once or several times, which
 	// must not be kept. The span is locked then: only what never changes may be read,
 	// such as its ids.

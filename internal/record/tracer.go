@@ -126,7 +126,7 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 
 	started := withSpan(ctx, s)
 	if p.watcher != nil {
-		p.opened(s) // before anybody can end it
+		p.opened(s, name) // before anybody can end it
 	}
 	p.open.enter(s)
 	if ps := p.processors.Load(); ps != nil {

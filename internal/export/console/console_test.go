@@ -265,7 +265,7 @@ func TestConcurrentExports(t *testing.T) {
 	}
 }
 
-const childSpans = 20
+const childSpans = 8
 
 // child is one rank: it writes spans with lines of 100 kB to its standard output,
 // and says on standard error when that failed.

@@ -65,8 +65,8 @@ func atMost(n int, next exportFunc) exportFunc {
 
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	for n := range 40 {
-		for most := range 6 {
+	for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 31} {
+		for most := range 5 {
 			for _, bad := range []int{-1, 0, n / 2, n - 1} {
 				var sent []int
 				err := Split(t.Context(), "things", n, func(from, to int) error {

@@ -214,7 +214,7 @@ func wantUpstream(t *testing.T, b *spanBatch, list []sdktrace.ReadOnlySpan, seed
 func TestSpansAreAsUpstream(t *testing.T) {
 	t.Parallel()
 	b := newBatch(nil)
-	for seed := range uint64(3000) {
+	for seed := range uint64(600) {
 		m := maker{rand.New(rand.NewPCG(seed, 1))}
 		wantUpstream(t, b, m.batch().Snapshots(), seed)
 	}
@@ -234,7 +234,7 @@ func TestLengthsOfLengths(t *testing.T) {
 	b := newBatch(nil)
 	b.limits = guard.LimitsOf(-1)
 	for _, around := range []int{0, 127, 1 << 14, 1 << 16} {
-		for n := max(0, around-300); n < around+30; n++ {
+		for n := max(0, around-150); n < around+30; n++ {
 			s := tracetest.SpanStub{Name: "x", Attributes: []attribute.KeyValue{attribute.String("k", strings.Repeat("x", n))}, Resource: resource.Empty()}
 			wantUpstream(t, b, tracetest.SpanStubs{s}.Snapshots(), uint64(n))
 		}
@@ -378,7 +378,7 @@ func (m maker) recorded() []*record.Span {
 func TestRecordedSpansAreAsUpstream(t *testing.T) {
 	t.Parallel()
 	b := newBatch(nil)
-	for seed := range uint64(2000) {
+	for seed := range uint64(400) {
 		list := maker{rand.New(rand.NewPCG(seed, 2))}.recorded()
 		var views []sdktrace.ReadOnlySpan
 		for _, s := range list {

@@ -2,6 +2,7 @@
 package nearest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -31,6 +32,14 @@ func Nearest(word string, candidates []string) (string, bool) {
 		}
 	}
 	return best, best != ""
+}
+
+// DidYouMean returns a parenthesis to put after a misspelt name, or nothing.
+func DidYouMean(name string, candidates []string) string {
+	if near, ok := Nearest(name, candidates); ok {
+		return fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return ""
 }
 
 // distance takes texts of at most maxLength characters. They are characters

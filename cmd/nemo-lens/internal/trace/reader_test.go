@@ -200,10 +200,7 @@ func TestSelfTimeCountsOverlapsOnceAndOnlyInside(t *testing.T) {
 
 func TestALineThatIsTooLongCostsItselfOnly(t *testing.T) {
 	good := head + span("0000000000000001", "", "a", 1000, 3000, "") + tail
-	long := make([]byte, MaxLine+10)
-	for i := range long {
-		long[i] = 'x'
-	}
+	long := bytes.Repeat([]byte("x"), MaxLine+10)
 	s, report := NewStore(false), &Report{}
 	r := Reader{Store: s, Report: report}
 	text := append(append([]byte(good), long...), '\n')

@@ -197,28 +197,12 @@ func TestRealServers(t *testing.T) {
 	p.Stop()
 }
 
-func TestConditions(t *testing.T) {
+func TestPlatform(t *testing.T) {
 	t.Parallel()
 	fs := newProc(t)
-	good := Conditions{Enabled: true, Metrics: true, Exporting: true, ProcRoot: fs.root}
-	require.NoError(t, good.check("linux"))
-	for _, tc := range []struct {
-		change func(*Conditions)
-		goos   string
-		want   error
-	}{
-		{func(c *Conditions) { c.Enabled = false }, "darwin", ErrDisabled},
-		{func(*Conditions) {}, "darwin", ErrUnsupported},
-		{func(c *Conditions) { c.ProcRoot = t.TempDir(); c.Metrics = false }, "linux", ErrUnsupported},
-		{func(c *Conditions) { c.Metrics, c.Exporting = false, false }, "linux", ErrMetricsOff},
-		{func(c *Conditions) { c.Exporting = false }, "linux", ErrNotExporting},
-	} {
-		c := good
-		tc.change(&c)
-		require.ErrorIs(t, c.check(tc.goos), tc.want)
-	}
-	require.EqualError(t, good.check("plan9"), "lens: no memory profile: it needs Linux with procfs, and this is plan9")
-	require.ErrorIs(t, Conditions{}.Check(), ErrDisabled)
+	require.NoError(t, supported("linux", fs.root))
+	require.ErrorIs(t, supported("linux", t.TempDir()), ErrUnsupported)
+	require.EqualError(t, supported("plan9", fs.root), "gym: no memory profile: it needs Linux with procfs, and this is plan9")
 }
 
 // brokenMeter refuses to create gauges, or to observe them.

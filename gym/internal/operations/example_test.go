@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nemo-lens/lens/gym/operations"
+	"github.com/nemo-lens/lens/gym/internal/operations"
 	"go.opentelemetry.io/otel/metric/noop"
 )
 

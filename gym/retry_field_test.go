@@ -1,4 +1,4 @@
-package lenshttp_test
+package gym
 
 import (
 	"context"
@@ -6,13 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/nemo-lens/lens/lenshttp"
 )
 
 // stalled is a body that says nothing until its request's context ends.
@@ -24,13 +23,13 @@ func (stalled) Close() error               { return nil }
 func TestFieldD5AnErrorBodyThatStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, sends := time.Now(), 0
-		rt := lenshttp.Retry{Wait: atOnce}.RoundTripper(roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		rt := RetryTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 			if sends++; sends == 1 {
-				return answer(503, stalled{r.Context()}), nil
+				return response(503, stalled{r.Context()}), nil
 			}
-			return answer(200, body("x")), nil
-		}))
-		res, err := rt.RoundTrip(get5(t, context.Background()))
+			return response(200, body("x")), nil
+		}), Retry{Wait: noWait})
+		res, err := rt.RoundTrip(getRequest(t, context.Background()))
 		require.NoError(t, err)
 		require.Equal(t, 200, res.StatusCode)
 		require.NoError(t, res.Body.Close())
@@ -55,17 +54,17 @@ func TestFieldD5AServerThatHangs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, sends := time.Now(), 0
-				rt := lenshttp.Retry{Wait: atOnce, Timeout: c.timeout}.RoundTripper(roundTripFunc(func(r *http.Request) (*http.Response, error) {
+				rt := RetryTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 					if sends++; sends <= c.hangs {
 						<-r.Context().Done()
 						return nil, context.Cause(r.Context())
 					}
 					// A body may take longer than the attempt.
-					return answer(200, io.NopCloser(slow{r.Context(), 2 * time.Minute})), nil
-				}))
+					return response(200, io.NopCloser(slow{r.Context(), 2 * time.Minute})), nil
+				}), Retry{Wait: noWait, Timeout: c.timeout})
 				ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 				defer cancel()
-				req := get5(t, ctx)
+				req := getRequest(t, ctx)
 				req.Method = c.method
 				res, err := rt.RoundTrip(req)
 				require.Equal(t, c.sends, sends)
@@ -104,7 +103,7 @@ func (s slow) Read(p []byte) (int, error) {
 // Over a real connection: the hanging request is given up, and another one sent.
 func TestFieldD5OverTheWire(t *testing.T) {
 	sends := make(chan struct{}, 10)
-	srv, _ := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sends <- struct{}{}
 		switch len(sends) {
 		case 1:
@@ -116,16 +115,17 @@ func TestFieldD5OverTheWire(t *testing.T) {
 		default:
 			_, _ = io.WriteString(w, "x")
 		}
-	}), false)
-	rt := lenshttp.Retry{Attempts: 10, Wait: atOnce, Timeout: time.Second}.RoundTripper(srv.Client().Transport)
-	res, err := rt.RoundTrip(get5(t, context.Background(), srv.URL))
+	}))
+	defer srv.Close()
+	rt := RetryTransport(srv.Client().Transport, Retry{Attempts: 10, Wait: noWait, Timeout: time.Second})
+	res, err := rt.RoundTrip(getRequest(t, context.Background(), srv.URL))
 	require.NoError(t, err)
 	require.Equal(t, 200, res.StatusCode)
 	require.NoError(t, res.Body.Close())
 	require.GreaterOrEqual(t, len(sends), 3)
 }
 
-func get5(t *testing.T, ctx context.Context, url ...string) *http.Request {
+func getRequest(t *testing.T, ctx context.Context, url ...string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, append(url, "http://h/")[0], nil)
 	require.NoError(t, err)

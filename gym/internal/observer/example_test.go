@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/nemo-lens/lens/gym/observer"
+	"github.com/nemo-lens/lens/gym/internal/observer"
 	"go.opentelemetry.io/otel/metric/noop"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/nemo-lens/lens/gym/sampler"
+	"github.com/nemo-lens/lens/gym/internal/sampler"
 	"go.opentelemetry.io/otel/metric/noop"
 )
 

@@ -1,8 +1,6 @@
 // Package memprofile samples the memory of the servers that a supervisor started, each with its whole process tree,
 // and of the host they share.
 //
-//	err := memprofile.Conditions{Enabled: true, Metrics: true, Exporting: true}.Check()
-//	// not nil: it says why there will be no profile
 //	p, err := memprofile.New(meter, memprofile.Config{Targets: []memprofile.Target{{Name: "judge", Type: "resources", PID: pid}}})
 //	p.Start()      // takes the first sample before it returns
 //	defer p.Stop() // takes the last
@@ -45,5 +43,5 @@
 // that is [Unlimited]. The budget and the scan of parents are additions. A zombie, whose memory is gone, counts as a
 // process with 0 bytes of PSS; in the reference it would take the PSS of its tree away.
 //
-// The profiler runs on Linux. Elsewhere [New] and [Conditions.Check] say so.
+// The profiler runs on Linux. Elsewhere [New] and [New] say so.
 package memprofile

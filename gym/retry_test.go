@@ -1,4 +1,4 @@
-package lenshttp_test
+package gym
 
 import (
 	"context"
@@ -10,18 +10,30 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/nemo-lens/lens/lenshttp"
 )
 
-func atOnce(int) time.Duration { return 0 }
+func noWait(int) time.Duration { return 0 }
+
+// tracked counts the closes of a body.
+type tracked struct {
+	io.Reader
+	closes int
+}
+
+func (b *tracked) Close() error { b.closes++; return nil }
+
+func body(text string) *tracked { return &tracked{Reader: strings.NewReader(text)} }
+
+func response(code int, b io.ReadCloser) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{}, Body: b, ContentLength: -1}
+}
 
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	down := errors.New("connection refused")
 	for _, test := range []struct {
 		name   string
-		policy lenshttp.Retry
+		policy Retry
 		method string
 		header string // Idempotency-Key
 		reader io.Reader
@@ -33,14 +45,14 @@ func TestRetry(t *testing.T) {
 		{name: "503 twice", method: "GET", codes: []int{503, 503, 200}, sends: 3, code: 200},
 		{name: "502 and 429", method: "PUT", reader: strings.NewReader("payload"), codes: []int{502, 429, 201}, sends: 3, code: 201},
 		{name: "attempts run out", method: "GET", codes: []int{504}, sends: 3, code: 504},
-		{name: "attempts chosen", policy: lenshttp.Retry{Attempts: 5}, method: "GET", codes: []int{503}, sends: 5, code: 503},
-		{name: "no retry", policy: lenshttp.Retry{Attempts: 1}, method: "GET", codes: []int{503}, sends: 1, code: 503},
+		{name: "attempts chosen", policy: Retry{Attempts: 5}, method: "GET", codes: []int{503}, sends: 5, code: 503},
+		{name: "no retry", policy: Retry{Attempts: 1}, method: "GET", codes: []int{503}, sends: 1, code: 503},
 		{name: "errors", method: "GET", codes: []int{0, 0, 200}, sends: 3, code: 200},
 		{name: "errors only", method: "GET", codes: []int{0}, sends: 3},
 		{name: "500 is not transient", method: "GET", codes: []int{500}, sends: 1, code: 500},
 		{name: "POST is not repeated", method: "POST", reader: strings.NewReader("payload"), codes: []int{503}, sends: 1, code: 503},
 		{name: "POST with a key is", method: "POST", header: "k", reader: strings.NewReader("payload"), codes: []int{503, 200}, sends: 2, code: 200},
-		{name: "POST by choice", policy: lenshttp.Retry{On: func(_ *http.Request, res *http.Response, err error) bool { return err != nil || res.StatusCode == 500 }},
+		{name: "POST by choice", policy: Retry{On: func(_ *http.Request, res *http.Response, err error) bool { return err != nil || res.StatusCode == 500 }},
 			method: "POST", reader: strings.NewReader("payload"), codes: []int{0, 500, 200}, sends: 3, code: 200},
 		{name: "a body that cannot be read again", method: "PUT", reader: io.MultiReader(strings.NewReader("payload")), codes: []int{503}, sends: 1, code: 503},
 	} {
@@ -48,8 +60,8 @@ func TestRetry(t *testing.T) {
 			t.Parallel()
 			var bodies []*tracked
 			sends := 0
-			test.policy.Wait = atOnce
-			rt := test.policy.RoundTripper(roundTripFunc(func(r *http.Request) (*http.Response, error) {
+			test.policy.Wait = noWait
+			rt := RetryTransport(roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Body != nil {
 					text, err := io.ReadAll(r.Body)
 					require.NoError(t, err)
@@ -62,10 +74,10 @@ func TestRetry(t *testing.T) {
 					return nil, down
 				}
 				bodies = append(bodies, body("answer"))
-				res := answer(code, bodies[len(bodies)-1])
+				res := response(code, bodies[len(bodies)-1])
 				res.Request = r
 				return res, nil
-			}))
+			}), test.policy)
 			req, err := http.NewRequestWithContext(context.Background(), test.method, "http://h/", test.reader)
 			require.NoError(t, err)
 			if test.header != "" {
@@ -92,20 +104,20 @@ func TestRetry(t *testing.T) {
 
 func TestRetryWaits(t *testing.T) {
 	t.Parallel()
-	call := func(ctx context.Context, p lenshttp.Retry, retryAfter string) (sends int, res *http.Response, err error) {
-		rt := p.RoundTripper(roundTripFunc(func(*http.Request) (*http.Response, error) {
+	call := func(ctx context.Context, p Retry, retryAfter string) (sends int, res *http.Response, err error) {
+		rt := RetryTransport(roundTripper(func(*http.Request) (*http.Response, error) {
 			sends++
-			res := answer(503, http.NoBody)
+			res := response(503, http.NoBody)
 			res.Header.Set("Retry-After", retryAfter)
 			return res, nil
-		}))
+		}), p)
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://h/", nil)
 		require.NoError(t, err)
 		res, err = rt.RoundTrip(req)
 		return sends, res, err
 	}
 	waits := 0
-	never := lenshttp.Retry{Wait: func(int) time.Duration { waits++; return time.Hour }, MaxWait: 2 * time.Hour}
+	never := Retry{Wait: func(int) time.Duration { waits++; return time.Hour }, MaxWait: 2 * time.Hour}
 
 	sends, _, err := call(context.Background(), never, "0")
 	require.NoError(t, err)
@@ -116,7 +128,7 @@ func TestRetryWaits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, sends, "a date in the past")
 
-	sends, res, err := call(context.Background(), lenshttp.Retry{}, "3600")
+	sends, res, err := call(context.Background(), Retry{}, "3600")
 	require.NoError(t, err)
 	require.Equal(t, 1, sends, "longer than the longest wait")
 	require.Equal(t, 503, res.StatusCode)
@@ -130,7 +142,7 @@ func TestRetryWaits(t *testing.T) {
 
 	ctx, stop := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
-	waiting := lenshttp.Retry{Wait: func(int) time.Duration { stop(cause); return time.Hour }, MaxWait: 2 * time.Hour}
+	waiting := Retry{Wait: func(int) time.Duration { stop(cause); return time.Hour }, MaxWait: 2 * time.Hour}
 	sends, _, err = call(ctx, waiting, "")
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, 1, sends)

@@ -2,21 +2,11 @@ package memprofile_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
-	"github.com/nemo-lens/lens/gym/memprofile"
+	"github.com/nemo-lens/lens/gym/internal/memprofile"
 	"go.opentelemetry.io/otel/metric/noop"
 )
-
-func ExampleConditions_Check() {
-	err := memprofile.Conditions{Enabled: false, Metrics: true, Exporting: true}.Check()
-	fmt.Println(err)
-	fmt.Println(errors.Is(err, memprofile.ErrDisabled))
-	// Output:
-	// lens: no memory profile: it is not enabled; set memory_profiling.enabled
-	// true
-}
 
 func ExampleNew() {
 	profiler, err := memprofile.New(noop.Meter{}, memprofile.Config{

@@ -1,17 +1,14 @@
-package lenshttp
+package gym
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/nemo-lens/lens/internal/web/httpbody"
+	"github.com/nemo-lens/lens/internal/web/resend"
 )
 
 // Retry says when and how often a request is sent again. The zero value sends
@@ -36,10 +33,10 @@ type Retry struct {
 	// before it leaves no time for a second attempt.
 	Timeout time.Duration
 
-	// Wait is the time before the resend-th resend, counted from 1. Without it
+	// Wait is the time before the n-th resend, counted from 1. Without it
 	// the time starts at 100 ms and doubles, and up to half of it is left out
 	// at random. A Retry-After of the server takes its place.
-	Wait func(resend int) time.Duration
+	Wait func(n int) time.Duration
 
 	// MaxWait bounds every wait; 0 means 5 s. A Retry-After beyond it ends
 	// the attempts.
@@ -52,29 +49,32 @@ type Retry struct {
 	On func(req *http.Request, res *http.Response, err error) bool
 }
 
-// RoundTripper returns base with the retries in front. A nil base means
-// [http.DefaultTransport].
-func (p Retry) RoundTripper(base http.RoundTripper) http.RoundTripper {
-	if base == nil {
-		base = http.DefaultTransport
+// RetryTransport sends a request again as r says. A nil base means
+// [http.DefaultTransport]. Put [Transport] above it, so that all attempts are in
+// one span, which has an event "resend" for each of them. The retries work
+// whether telemetry is on or off.
+//
+// While metrics are exported each resend is counted in gym.http.retry_total, by
+// why: server_disconnected, client_os_error, timeout or other, which is every
+// answer that called for it.
+func RetryTransport(base http.RoundTripper, r Retry) http.RoundTripper {
+	if r.Attempts == 0 {
+		r.Attempts = 3
 	}
-	if p.Attempts == 0 {
-		p.Attempts = 3
+	if r.MaxWait == 0 {
+		r.MaxWait = 5 * time.Second
 	}
-	if p.MaxWait == 0 {
-		p.MaxWait = 5 * time.Second
+	if r.Wait == nil {
+		r.Wait = backoff
 	}
-	if p.Wait == nil {
-		p.Wait = backoff
+	if r.On == nil {
+		r.On = transient
 	}
-	if p.On == nil {
-		p.On = transient
-	}
-	return &retrying{policy: p, base: base}
+	return counting(&retrying{policy: r, base: counting(base)})
 }
 
-func backoff(resend int) time.Duration {
-	d := 100 * time.Millisecond << min(resend-1, 20)
+func backoff(n int) time.Duration {
+	d := 100 * time.Millisecond << min(n-1, 20)
 	return d - rand.N(d/2)
 }
 
@@ -96,10 +96,10 @@ func idempotent(req *http.Request) bool {
 
 type retrying struct {
 	policy Retry
-	base   http.RoundTripper
+	base   *counted
 }
 
-func (t *retrying) CloseIdleConnections() { closeIdle(t.base) }
+func (t *retrying) CloseIdleConnections() { t.base.CloseIdleConnections() }
 
 func (t *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	attempt := req
@@ -119,7 +119,7 @@ func (t *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 		if !ok {
 			return res, err
 		}
-		noteResend(req.Context(), sent, res, err)
+		resend.Note(req.Context(), sent, res, err)
 		if res != nil && res.Body != nil {
 			drain(req.Context(), res.Body)
 		}
@@ -133,110 +133,9 @@ func (t *retrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-const (
-	defaultTimeout = time.Minute
-	drainBytes     = 64 << 10
-	drainTime      = time.Second
-)
-
-// send sends the request once, within the time of an attempt.
-func (t *retrying) send(req *http.Request, attempt int) (*http.Response, error) {
-	limit := t.policy.Timeout
-	if limit <= 0 && t.policy.Attempts == 1 {
-		return t.base.RoundTrip(req) // nothing can be gained by giving up early
-	}
-	if limit == 0 && idempotent(req) {
-		limit = defaultTimeout
-	}
-	if limit <= 0 {
-		limit = math.MaxInt64 // the context is still needed, to end the drain of a body
-	}
-	ctx, cancel := context.WithCancelCause(req.Context())
-	late := &attemptTimeout{limit, attempt, t.policy.Attempts}
-	timer := time.AfterFunc(limit, func() { cancel(late) })
-	own := req.WithContext(ctx)
-	res, err := t.base.RoundTrip(own)
-	if !timer.Stop() {
-		<-ctx.Done() // the timer's function may still be on its way
-	}
-	if res != nil && res.Request == own {
-		res.Request = req
-	}
-	answered := err == nil && res != nil && res.Body != nil && res.Body != http.NoBody
-	if context.Cause(ctx) == error(late) {
-		if answered { // it came at the same moment and is cut short
-			_ = res.Body.Close()
-		}
-		return nil, late
-	}
-	if !answered {
-		cancel(nil)
-		return res, err
-	}
-	res.Body = httpbody.Like(res.Body, &attemptBody{res.Body, cancel})
-	return res, nil
-}
-
-// attemptBody ends the context of its attempt.
-type attemptBody struct {
-	io.ReadCloser
-	cancel context.CancelCauseFunc
-}
-
-func (b *attemptBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		b.cancel(nil)
-	}
-	return n, err
-}
-
-func (b *attemptBody) Close() error {
-	defer b.cancel(nil)
-	return b.ReadCloser.Close()
-}
-
-func (b *attemptBody) abandon() { b.cancel(nil) }
-
-// attemptTimeout is the end of an attempt without an answer.
-type attemptTimeout struct {
-	limit             time.Duration
-	attempt, attempts int
-}
-
-func (e *attemptTimeout) Error() string {
-	return fmt.Sprintf("lens: no answer within %v in attempt %d of %d; set Retry.Timeout to allow more time", e.limit, e.attempt, e.attempts)
-}
-
-func (e *attemptTimeout) Timeout() bool   { return true }
-func (e *attemptTimeout) Temporary() bool { return true }
-
-// drain reads what is left of a response, so that its connection can be used
-// again, and closes it. One that stalls is given up: the connection is closed
-// with the attempt's context.
-func drain(ctx context.Context, body io.ReadCloser) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = io.CopyN(io.Discard, body, drainBytes)
-		_ = body.Close()
-	}()
-	timer := time.NewTimer(drainTime)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	if b, ok := body.(interface{ abandon() }); ok {
-		b.abandon()
-	}
-}
-
 // wait returns how long to wait, and false when that would be too long.
-func (t *retrying) wait(ctx context.Context, resend int, res *http.Response) (time.Duration, bool) {
-	d := min(t.policy.Wait(resend), t.policy.MaxWait)
+func (t *retrying) wait(ctx context.Context, n int, res *http.Response) (time.Duration, bool) {
+	d := min(t.policy.Wait(n), t.policy.MaxWait)
 	if asked, ok := retryAfter(res); ok {
 		if asked > t.policy.MaxWait {
 			return 0, false
@@ -289,11 +188,5 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-func closeIdle(rt http.RoundTripper) {
-	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/nemo-lens/lens/gym/memprofile"
+	"github.com/nemo-lens/lens/gym/internal/memprofile"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
