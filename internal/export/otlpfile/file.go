@@ -139,7 +139,11 @@ func (f *File) shift() error {
 			return err
 		}
 	}
-	return os.Rename(f.path, name(1))
+	// Another process that writes to the same file may rename it at the same moment.
+	if err := os.Rename(f.path, name(1)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Close closes the file. Closing twice does nothing.
