@@ -58,9 +58,21 @@ func Start(t testing.TB) *Browser {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// t.TempDir removes its folder once, and Chromium's own processes write to the
+	// profile for a moment after the one that they belong to has ended.
+	profile, err := os.MkdirTemp("", "browsertest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		deadline := time.Now().Add(30 * time.Second)
+		for os.RemoveAll(profile) != nil && time.Now().Before(deadline) {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+t.TempDir(),
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir="+profile,
 		"--remote-debugging-pipe", "--window-size=1500,900", "about:blank")
 	cmd.ExtraFiles = []*os.File{inRead, outWrite}
 	cmd.WaitDelay = 10 * time.Second
