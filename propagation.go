@@ -18,6 +18,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/identity/resattr"
 	global "github.com/nemo-lens/lens/internal/pipeline/globals/carrier"
+	"github.com/nemo-lens/lens/internal/record/asked"
 	"github.com/nemo-lens/lens/internal/web/w3c"
 	"github.com/nemo-lens/lens/semconv"
 )
@@ -46,10 +47,10 @@ func withoutTrace(ctx context.Context) context.Context {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	if trace.SpanContextFromContext(ctx).IsValid() {
+	if asked.SpanContext(ctx).IsValid() {
 		ctx = trace.ContextWithSpan(ctx, off)
 	}
-	if baggage.FromContext(ctx).Len() > 0 {
+	if asked.Baggage(ctx).Len() > 0 {
 		ctx = baggage.ContextWithoutBaggage(ctx)
 	}
 	return ctx

@@ -222,6 +222,9 @@ func startSpanWith(ctx context.Context, scope string, group SpanGroup, name stri
 	if scoped.TracersInUse.Load() {
 		switch t, ok := scoped.Tracer(ctx); {
 		case !ok:
+			if traces, _ := activeTraces(); traces != nil {
+				return traces.Own(scope).StartUnasked(ctx, string(group), name, opts...)
+			}
 			log().Warn("endless context", fmt.Sprintf("Value of a context (%T) starts spans without end; the span %q is not recorded", ctx, name))
 			return ctx, noop.Span{}
 		case t != nil:

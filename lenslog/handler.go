@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens/internal/record/asked"
 )
 
 // The keys of the attributes that [NewHandler] adds: those that the OpenTelemetry
@@ -102,7 +104,7 @@ func (h *handler) Enabled(ctx context.Context, l slog.Level) bool { return h.nex
 
 // Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
-	sc := trace.SpanContextFromContext(ctx)
+	sc := asked.SpanContext(ctx)
 	if h.own || !sc.IsValid() {
 		return h.next.Handle(ctx, r)
 	}

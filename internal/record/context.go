@@ -125,7 +125,7 @@ func (p *Provider) askForParent(ctx context.Context, found *parent) (ok bool) {
 	inside := &p.open.here().lookups
 	defer inside.Add(-1)
 	if inside.Add(1) > crowded && isNested() {
-		p.fault(ContextFault, func() string { return fmt.Sprintf("Value of a context (%T) starts spans without end", ctx) })
+		p.endless(ctx)
 		return false
 	}
 	defer func() {
@@ -147,6 +147,10 @@ func (p *Provider) askForParent(ctx context.Context, found *parent) (ok bool) {
 	// One that starts spans to answer is asked no second time: at every level of
 	// what it started that would double the number of spans.
 	return p.faults[ContextFault].Load() == before
+}
+
+func (p *Provider) endless(ctx context.Context) {
+	p.fault(ContextFault, func() string { return fmt.Sprintf("Value of a context (%T) starts spans without end", ctx) })
 }
 
 func isNested() bool {

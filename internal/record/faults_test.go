@@ -457,3 +457,21 @@ func TestTracers(t *testing.T) {
 }
 
 type aKey struct{}
+
+// A context that others have found to be endless is not asked, and is counted.
+func TestStartUnasked(t *testing.T) {
+	t.Parallel()
+	p, tracer, out := newTest(Settings{})
+	ctx, s := tracer.StartUnasked(&unaskable{t.Context()}, "group", "span")
+	if trace.SpanFromContext(ctx) != s {
+		t.Error("the context does not have the span")
+	}
+	s.End()
+	if got := out.all(); len(got) != 1 || got[0].Parent().IsValid() || p.Faults(ContextFault) != 1 {
+		t.Errorf("%v, %d faults", got, p.Faults(ContextFault))
+	}
+}
+
+type unaskable struct{ context.Context }
+
+func (*unaskable) Value(any) any { panic("asked") }

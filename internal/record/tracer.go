@@ -34,6 +34,7 @@ var _ trace.Tracer = (*Tracer)(nil)
 type options struct {
 	start   time.Time
 	newRoot bool
+	unasked bool // the context is not to be asked for anything
 }
 
 // Start starts a span as the API has it.
@@ -47,7 +48,15 @@ func (t *Tracer) StartGroup(ctx context.Context, group, name string, opts ...tra
 		return t.begin(ctx, group, name, trace.SpanKindUnspecified, nil, nil, options{})
 	}
 	c := trace.NewSpanStartConfig(opts...)
-	return t.begin(ctx, group, name, c.SpanKind(), c.Attributes(), c.Links(), options{c.Timestamp(), c.NewRoot()})
+	return t.begin(ctx, group, name, c.SpanKind(), c.Attributes(), c.Links(), options{start: c.Timestamp(), newRoot: c.NewRoot()})
+}
+
+// StartUnasked is StartGroup for a context that was found not to come to an end when it
+// is asked, which counts as a fault: the span has no parent.
+func (t *Tracer) StartUnasked(ctx context.Context, group, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	t.provider.endless(ctx)
+	c := trace.NewSpanStartConfig(opts...)
+	return t.begin(ctx, group, name, c.SpanKind(), c.Attributes(), c.Links(), options{start: c.Timestamp(), newRoot: true, unasked: true})
 }
 
 // StartSpan is StartGroup without options. It does not keep attrs, which may be
@@ -62,7 +71,7 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 		ctx = context.Background()
 	}
 	var from parent
-	askable := p.parentOf(ctx, &from)
+	askable := !opts.unasked && p.parentOf(ctx, &from)
 	if from.local != nil {
 		from.local.addChild()
 	}

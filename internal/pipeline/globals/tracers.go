@@ -12,6 +12,7 @@ import (
 
 	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/record"
+	"github.com/nemo-lens/lens/internal/record/asked"
 )
 
 // Tracers is a tracer provider whose tracers ask at every start which set-up is active.
@@ -87,20 +88,12 @@ func (t *tracer) Start(ctx context.Context, name string, opts ...trace.SpanStart
 // on it and end it, so a recording span of the caller must not be found there;
 // its identity stays, for the header and for children.
 func passOver(ctx context.Context) (context.Context, trace.Span) {
-	current := spanIn(ctx)
+	current := asked.Span(ctx)
 	if !current.IsRecording() {
 		return ctx, noop.Span{}
 	}
 	ctx = trace.ContextWithSpanContext(ctx, current.SpanContext())
 	return ctx, trace.SpanFromContext(ctx)
-}
-
-// spanIn is trace.SpanFromContext for a context of any type: one that panics has no
-// span.
-func spanIn(ctx context.Context) (s trace.Span) {
-	s = noop.Span{}
-	defer func() { _ = recover() }()
-	return trace.SpanFromContext(ctx)
 }
 
 // While is the tracer of one set-up, which stops with it.

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/nemo-lens/lens/internal/record/asked"
 	"github.com/nemo-lens/lens/internal/record/panics"
 )
 
@@ -24,7 +25,7 @@ var attributesInUse atomic.Bool
 // WithAttributes returns a context with attrs beside those that it has; of two with one
 // key the new one stays.
 func WithAttributes(ctx context.Context, attrs []attribute.KeyValue) context.Context {
-	outer, _ := value(ctx, attributesKey{}).([]attribute.KeyValue)
+	outer, _ := asked.Value(ctx, attributesKey{}).([]attribute.KeyValue)
 	merged := slices.Clone(outer)
 	for _, kv := range attrs {
 		if i := slices.IndexFunc(merged, func(have attribute.KeyValue) bool { return have.Key == kv.Key }); i >= 0 {
@@ -69,12 +70,6 @@ func Tracer(ctx context.Context) (t trace.Tracer, ok bool) {
 		return nil, false
 	}
 	before := endless.Load()
-	t, _ = value(ctx, tracerKey{}).(trace.Tracer)
+	t, _ = asked.Value(ctx, tracerKey{}).(trace.Tracer)
 	return t, endless.Load() == before
-}
-
-// value is ctx.Value for a context of any type: one that panics has no value.
-func value(ctx context.Context, key any) (v any) {
-	defer func() { _ = recover() }()
-	return ctx.Value(key)
 }

@@ -23,6 +23,8 @@ import (
 
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens/internal/record/asked"
 )
 
 const (
@@ -46,7 +48,7 @@ func (m Map) Set(key, value string) { m[key] = value }
 // Inject writes the span context and the baggage of ctx.
 func Inject(ctx context.Context, carrier Setter) {
 	InjectTrace(ctx, carrier)
-	if b := baggage.FromContext(ctx).String(); b != "" {
+	if b := asked.Baggage(ctx).String(); b != "" {
 		carrier.Set(baggageKey, b)
 	}
 }
@@ -66,7 +68,7 @@ func Extract(ctx context.Context, carrier Getter) context.Context {
 
 // Carries reports whether Inject would write anything.
 func Carries(ctx context.Context) bool {
-	return trace.SpanContextFromContext(ctx).IsValid() || baggage.FromContext(ctx).Len() > 0
+	return asked.SpanContext(ctx).IsValid() || asked.Baggage(ctx).Len() > 0
 }
 
 // knownFlags are those that the recommendation gives a meaning.
@@ -74,7 +76,7 @@ const knownFlags = trace.FlagsSampled | trace.FlagsRandom
 
 // InjectTrace writes the span context of ctx, if it is valid.
 func InjectTrace(ctx context.Context, carrier Setter) {
-	sc := trace.SpanContextFromContext(ctx)
+	sc := asked.SpanContext(ctx)
 	if !sc.IsValid() {
 		return
 	}

@@ -9,12 +9,13 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/nemo-lens/lens/internal/pipeline/globals"
+	"github.com/nemo-lens/lens/internal/record/asked"
 	"github.com/nemo-lens/lens/internal/web/w3c/propagator"
 )
 
 // Inject writes the span context and the baggage of ctx.
 func Inject(ctx context.Context, carrier map[string]string) {
-	global().Inject(ctx, propagation.MapCarrier(carrier))
+	global().Inject(asked.Context(ctx), propagation.MapCarrier(carrier))
 }
 
 // Extract returns ctx with the span context and the baggage of the carrier.

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/nemo-lens/lens/internal/record/asked"
 )
 
 type key struct{}
@@ -24,7 +26,7 @@ type key struct{}
 func Mark(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
 
 // Marked reports whether ctx comes from [Mark]. ctx may be nil.
-func Marked(ctx context.Context) bool { return ctx != nil && ctx.Value(key{}) != nil }
+func Marked(ctx context.Context) bool { return ctx != nil && asked.Value(ctx, key{}) != nil }
 
 // site is a function whose calls are found on a stack again.
 type site struct {
