@@ -55,7 +55,8 @@ const metricCases = `
 69: capacity, reported once:                        gym.TestPoolReportsItsCapacityOnce
 70: own process:                                    memprofile.TestOwnProcess
 70: host used:                                      memprofile.TestHost
-70: not Linux, and every other reason:              memprofile.TestPlatform, TestReasons
+70: not Linux:                                      memprofile.TestPlatform
+70: every other reason:                             gym.TestReasons
 70: the reasons through gym:                        gym.TestNothingStartsWithoutTelemetry
 70: no such process:                                memprofile.TestVanishedProcess
 70: smaps denied:                                   memprofile.TestStatmWhereRollupIsDenied
@@ -103,9 +104,12 @@ func TestMetricCasesAreTested(t *testing.T) {
 		number, pkg, test := parts[1], parts[2], parts[3]
 		cases[number] = true
 		if sources[pkg] == "" {
-			dir := pkg
-			if pkg == "gym" {
+			dir := filepath.Join("internal", pkg)
+			switch pkg {
+			case "gym":
 				dir = "."
+			case "connpool":
+				dir = pkg
 			}
 			files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 			require.NoError(t, err)
