@@ -8,13 +8,11 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/signal"
 	"slices"
-	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-
+	"github.com/nemo-lens/lens/internal/ossignal"
+	"github.com/nemo-lens/lens/internal/report"
 	"github.com/nemo-lens/lens/internal/web/control"
 )
 
@@ -86,78 +84,14 @@ func EscalateOnSignal(spec string, d time.Duration, sigs ...os.Signal) (stop fun
 	if err := (groupsOfProcess{}).Check(control.Setting{Spec: spec}); err != nil {
 		return nil, fmt.Errorf("lens: escalate to %q: %w", spec, err)
 	}
-	received := make(chan os.Signal, 1)
-	done := make(chan struct{})
-	signal.Notify(received, sigs...)
-	go func() {
-		for {
-			select {
-			case sig := <-received:
-				by := fmt.Sprintf("the signal %q", sig)
-				if _, err := escalate(spec, d, by); err != nil {
-					log().Warn("escalate on signal", fmt.Sprintf("%s: %v", by, err))
-					continue
-				}
-				log().Warn("escalated on signal", fmt.Sprintf("%s: the span groups were changed to %q for %s", by, spec, d))
-			case <-done:
-				return
-			}
+	return ossignal.Each(sigs, func(sig os.Signal) {
+		by := fmt.Sprintf("the signal %q", sig)
+		if _, err := escalate(spec, d, by); err != nil {
+			warn("escalate on signal", fmt.Sprintf("%s: %v", by, err))
+			return
 		}
-	}()
-	var once sync.Once
-	return func() {
-		once.Do(func() {
-			signal.Stop(received)
-			close(done)
-		})
-	}, nil
-}
-
-var groupSwitch = &control.Switch{Groups: groupsOfProcess{}}
-
-// groupsOfProcess are the groups of state.go.
-type groupsOfProcess struct{}
-
-func (groupsOfProcess) Setting() (control.Setting, uint64) {
-	groups.mu.Lock()
-	defer groups.mu.Unlock()
-	if groups.stored {
-		return control.Setting{Spec: groups.spec}, groups.revision
-	}
-	return control.Setting{Pinned: true, Groups: groupNames(EnabledSpanGroups())}, groups.revision
-}
-
-func (groupsOfProcess) Check(s control.Setting) error {
-	if s.Pinned {
-		return nil
-	}
-	groups.mu.Lock()
-	resolver := groups.resolver
-	groups.mu.Unlock()
-	_, err := Config{Groups: resolver}.resolver().Resolve(s.Spec)
-	return err
-}
-
-func (groupsOfProcess) Set(s control.Setting, revision uint64) (uint64, bool, error) {
-	groups.mu.Lock()
-	if groups.revision != revision {
-		groups.mu.Unlock()
-		return 0, false, nil
-	}
-	warn, err := func() {}, error(nil)
-	if s.Pinned {
-		gs := make([]SpanGroup, len(s.Groups))
-		for i, g := range s.Groups {
-			gs[i] = SpanGroup(g)
-		}
-		pinLocked(gs...)
-	} else {
-		warn, err = applyLocked(groups.resolver, s.Spec, true)
-	}
-	now := groups.revision
-	groups.mu.Unlock()
-	warn()
-	return now, err == nil, err
+		warn("escalated on signal", fmt.Sprintf("%s: the span groups were changed to %q for %s", by, spec, d))
+	}), nil
 }
 
 // known returns what the vocabulary of the set-up has.
@@ -240,25 +174,9 @@ func openSpanView(s OpenSpan, now time.Time) control.OpenSpan {
 		if o.Attributes == nil {
 			o.Attributes = map[string]any{}
 		}
-		o.Attributes[string(kv.Key)] = shown(kv.Value)
+		o.Attributes[string(kv.Key)] = report.Value(kv.Value)
 	}
 	return o
-}
-
-// shown is a value in a form that JSON has, of a length that a page bears.
-func shown(v attribute.Value) any {
-	switch v.Type() {
-	case attribute.BOOL:
-		return v.AsBool()
-	case attribute.INT64:
-		return v.AsInt64()
-	}
-	const most = 200
-	text := []rune(v.String())
-	if len(text) > most {
-		return string(text[:most]) + "…"
-	}
-	return string(text)
 }
 
 func orNone(names []string) []string {

@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/nemo-lens/lens/internal/ossignal"
 )
 
 func controlled(t *testing.T, groups GroupResolver, spec string) *TelemetryHandle {
@@ -148,12 +150,12 @@ func TestEscalateOnSignal(t *testing.T) {
 	assert.ErrorContains(t, err, "want more than 0")
 	_, err = EscalateOnSignal("alll", time.Minute, os.Interrupt)
 	assert.ErrorContains(t, err, "alll")
-	if len(stopSignals) < 2 {
+	if len(ossignal.Stop) < 2 {
 		t.Skip("a process cannot send itself a signal here")
 	}
-	stop, err := EscalateOnSignal("all", time.Minute, stopSignals[1])
+	stop, err := EscalateOnSignal("all", time.Minute, ossignal.Stop[1])
 	require.NoError(t, err)
-	raise(stopSignals[1])
+	ossignal.Raise(ossignal.Stop[1])
 	require.Eventually(t, func() bool { return IsSpanGroupEnabled(Step) }, 30*time.Second, time.Millisecond)
 	_, v := talk(t, http.MethodGet, "")
 	assert.Contains(t, v["changes"].([]any)[0].(map[string]any)["by"], "the signal")

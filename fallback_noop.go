@@ -5,9 +5,6 @@ package lens
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"time"
 
@@ -18,8 +15,6 @@ import (
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-
-	"github.com/nemo-lens/lens/internal/web/w3c"
 )
 
 // This file is the whole of lens in a build with the tag lens_noop, beside the
@@ -35,15 +30,13 @@ type (
 	MetricReader = any
 )
 
-// ErrAlreadySetUp is never returned in this build.
-var ErrAlreadySetUp = errors.New("lens: telemetry is already set up in this process")
-
 func IsSpanGroupEnabled(SpanGroup) bool          { return false }
 func SetEnabledSpanGroups(...SpanGroup) GroupSet { return GroupSet{} }
 func SetSpanGroupSpec(string) error              { return nil }
 func EnabledSpanGroups() GroupSet                { return GroupSet{} }
 func PendingSpanGroups() []string                { return nil }
-func registryChanged(*GroupRegistry, string)     {}
+func warn(string, string)                        {}
+func strictRedaction() bool                      { return false }
 func Tracer() trace.Tracer                       { return noop.Tracer{} }
 func End(span trace.Span, _ *error) {
 	if span != nil {
@@ -83,47 +76,13 @@ func WithSpanAttributes(ctx context.Context, _ ...attribute.KeyValue) context.Co
 
 func GroupTracerProvider(SpanGroup) trace.TracerProvider { return noop.NewTracerProvider() }
 
-func inject(ctx context.Context, carrier map[string]string) { w3c.Inject(ctx, w3c.Map(carrier)) }
-
-func extract(ctx context.Context, carrier map[string]string) context.Context {
-	return w3c.Extract(ctx, w3c.Map(carrier))
-}
-
 func EscalateSpanGroups(string, time.Duration) (revert func(), err error) { return func() {}, nil }
 
 func EscalateOnSignal(string, time.Duration, ...os.Signal) (stop func(), err error) {
 	return func() {}, nil
 }
 
-func ProcessStartTime() (time.Time, error) {
-	return time.Time{}, fmt.Errorf("lens: the creation time of this process is unknown: %w", errors.ErrUnsupported)
-}
-
-func ShutdownOnSignal(*TelemetryHandle, ...os.Signal) (stop func()) { return func() {} }
-
 func WithTracer(ctx context.Context, _ trace.Tracer) context.Context { return ctx }
-
-// Option does nothing in this build.
-type Option func(*options)
-
-type options struct{}
-
-func none(*options) {}
-
-func WithRank(int, int) Option                            { return none }
-func WithRankFromEnv() Option                             { return none }
-func WithResourceAttributes(...attribute.KeyValue) Option { return none }
-func WithSpanExporter(SpanExporter) Option                { return none }
-func WithSpanProcessor(SpanProcessor) Option              { return none }
-func WithMetricReader(MetricReader) Option                { return none }
-func WithExportStrategy(ExportStrategy) Option            { return none }
-func WithLogger(*slog.Logger) Option                      { return none }
-func WithConsoleWriter(io.Writer) Option                  { return none }
-func WithGlobalProvider(bool) Option                      { return none }
-func WithDetection(Detection) Option                      { return none }
-func WithStrictRedaction() Option                         { return none }
-func WithShutdownTimeout(time.Duration) Option            { return none }
-func WithAllowReinit() Option                             { return none }
 
 // SetupTelemetry starts nothing.
 func SetupTelemetry(ctx context.Context, cfg Config, _ ...Option) (*TelemetryHandle, error) {
@@ -140,6 +99,7 @@ func Current() *TelemetryHandle { return nil }
 type TelemetryHandle struct{ runID string }
 
 func (h *TelemetryHandle) Tracer() trace.Tracer             { return noop.Tracer{} }
+func (h *TelemetryHandle) canShutDown() bool                { return false }
 func (h *TelemetryHandle) IsExporting() bool                { return false }
 func (h *TelemetryHandle) Endpoint() string                 { return "" }
 func (h *TelemetryHandle) ForceFlush(context.Context) error { return nil }

@@ -278,6 +278,10 @@ type GroupRegistry struct {
 // one spec select among them.
 var DefaultRegistry = new(GroupRegistry)
 
+// registryChanged is called after every change of a registry, without its lock; added is
+// the namespace of a new class.
+var registryChanged = func(r *GroupRegistry, added string) {}
+
 // Register adds the class. Adding the same class again does nothing; another
 // class with the same namespace is an error (see [GroupRegistry.Replace]). Two
 // classes may have a group of the same name, which then switches the spans of

@@ -3,30 +3,33 @@
 package lens
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
+	otellog "go.opentelemetry.io/otel/log"
+	nooplog "go.opentelemetry.io/otel/log/noop"
+	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/nemo-lens/lens/internal/identity"
+	"github.com/nemo-lens/lens/internal/identity/detect"
 	"github.com/nemo-lens/lens/internal/identity/rankenv"
 	"github.com/nemo-lens/lens/internal/identity/strategy"
-	"github.com/nemo-lens/lens/internal/pipeline"
 	"github.com/nemo-lens/lens/internal/pipeline/globals"
-	"github.com/nemo-lens/lens/internal/queue/outcome"
-	"github.com/nemo-lens/lens/internal/record"
+	"github.com/nemo-lens/lens/internal/pipeline/plan"
+	"github.com/nemo-lens/lens/internal/record/scoped"
 	"github.com/nemo-lens/lens/internal/report"
 	"github.com/nemo-lens/lens/internal/settings"
 	"github.com/nemo-lens/lens/internal/settings/envtext"
@@ -40,116 +43,6 @@ type (
 	MetricReader  = sdkmetric.Reader
 )
 
-// ErrAlreadySetUp is returned by SetupTelemetry while an earlier enabled
-// set-up has not been shut down.
-var ErrAlreadySetUp = errors.New("lens: telemetry is already set up in this process; " +
-	"set it up once, or shut the first handle down before (WithAllowReinit is for tests)")
-
-// Option changes how SetupTelemetry works.
-type Option func(*options)
-
-type options struct {
-	rank, worldSize int
-	rankGiven       bool
-	rankFromEnv     bool
-	attrs           []attribute.KeyValue
-	exporter        SpanExporter
-	processors      []SpanProcessor
-	readers         []MetricReader
-	strategy        ExportStrategy
-	logger          *slog.Logger
-	consoleWriter   io.Writer
-	detection       Detection
-	strict          bool
-	timeout         time.Duration
-	allowReinit     bool
-	global          *bool
-}
-
-// WithRank says which process of the job this is: 0 <= rank < worldSize. It
-// overrides what the launcher left in the environment, which is read without
-// it: torchrun's variables, SLURM's, those of Open MPI, PMI, PMIx, Kubernetes
-// indexed jobs, and OTEL_RESOURCE_ATTRIBUTES, in this order, and of two launchers
-// inside each other the inner one. When nothing is found the process is rank 0
-// of 1; what cannot be right is logged as a warning and leaves it so.
-func WithRank(rank, worldSize int) Option {
-	return func(o *options) { o.rank, o.worldSize, o.rankGiven = rank, worldSize, true }
-}
-
-// WithRankFromEnv makes the set-up fail where variables of a launcher cannot be
-// right, and prefers them to [WithRank], which then is for a process without
-// any.
-func WithRankFromEnv() Option { return func(o *options) { o.rankFromEnv = true } }
-
-// WithResourceAttributes adds attributes to the resource of every span.
-func WithResourceAttributes(attrs ...attribute.KeyValue) Option {
-	return func(o *options) { o.attrs = append(o.attrs, attrs...) }
-}
-
-// WithSpanExporter exports spans with e instead of what the configuration
-// names. Metrics and logs then go nowhere unless the configuration or the
-// environment names an exporter or an endpoint for them, or [WithMetricReader]
-// takes them.
-func WithSpanExporter(e SpanExporter) Option { return func(o *options) { o.exporter = e } }
-
-// WithSpanProcessor adds a processor beside the export; it may be given
-// several times.
-func WithSpanProcessor(p SpanProcessor) Option {
-	return func(o *options) { o.processors = append(o.processors, p) }
-}
-
-// WithMetricReader adds a reader of metrics beside the export; it may be given
-// several times. It needs Config.MetricsEnabled.
-func WithMetricReader(r MetricReader) Option {
-	return func(o *options) { o.readers = append(o.readers, r) }
-}
-
-// WithExportStrategy decides with s whether this process exports, whatever
-// Config.ExportStrategy says.
-func WithExportStrategy(s ExportStrategy) Option { return func(o *options) { o.strategy = s } }
-
-// WithLogger sends lens's own messages to l. Without it they are written to
-// standard error as text.
-func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
-
-// WithConsoleWriter makes the console exporter write to w, one Write a line.
-func WithConsoleWriter(w io.Writer) Option { return func(o *options) { o.consoleWriter = w } }
-
-// WithGlobalProvider decides whether the OTel globals become lens's. Without
-// it they do, unless the application has installed a tracer provider of its own.
-func WithGlobalProvider(install bool) Option { return func(o *options) { o.global = &install } }
-
-// WithStrictRedaction also redacts text under keys whose last dotted part is one
-// of [DefaultRedactKeys] in any case, such as "user.Password", until Shutdown.
-func WithStrictRedaction() Option { return func(o *options) { o.strict = true } }
-
-// WithShutdownTimeout is Config.ShutdownTimeout in code; it wins when above 0.
-func WithShutdownTimeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
-
-// WithDetection chooses what is found out about the machine beside host,
-// process, SLURM, Kubernetes and the number of GPUs.
-func WithDetection(d Detection) Option { return func(o *options) { o.detection = d } }
-
-// WithAllowReinit lets a second set-up take the place of the first. It is for
-// tests; the first handle has still to be shut down.
-func WithAllowReinit() Option { return func(o *options) { o.allowReinit = true } }
-
-var (
-	active  atomic.Pointer[pipeline.Pipeline] // of the set-up that exports
-	setupMu sync.Mutex
-	current atomic.Pointer[TelemetryHandle] // of the enabled set-up; written under setupMu
-	logs    atomic.Pointer[report.Log]
-)
-
-// log returns the library's own log.
-func log() *report.Log {
-	if l := logs.Load(); l != nil {
-		return l
-	}
-	logs.CompareAndSwap(nil, report.New(nil))
-	return logs.Load()
-}
-
 // SetupTelemetry starts telemetry as cfg says. Call it once, early, and defer
 // the Shutdown of the handle.
 //
@@ -159,209 +52,346 @@ func log() *report.Log {
 // to the file of the flight recorder alone. Otherwise everything is resolved and checked first, so that an
 // error leaves nothing behind, and one line at level Info says what is exported
 // where.
-func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (_ *TelemetryHandle, err error) {
+func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (*TelemetryHandle, error) {
 	if ctx == nil {
 		return nil, errors.New("lens: SetupTelemetry: the context is nil; pass context.Background()")
 	}
-	o := options{worldSize: 1}
-	for _, opt := range opts {
-		if opt != nil {
-			opt(&o)
-		}
-	}
 	setupMu.Lock()
 	defer setupMu.Unlock()
-
-	runID, runIDSource := identity.RunID(cfg.RunID, os.LookupEnv)
-	disabled, sdkWarnings := settings.SDKDisabled(os.LookupEnv)
-	if !cfg.Enabled || disabled {
-		if current.Load() == nil {
-			_ = useGroups(cfg.Groups, "", true)
-		}
-		if o.logger != nil {
-			why := "ENABLED is false"
-			if disabled {
-				why = "OTEL_SDK_DISABLED is true"
-			}
-			report.New(o.logger).Debug("lens: telemetry is off", "why", why, "run_id", runID)
-		}
-		return &TelemetryHandle{runID: runID}, nil
+	r := resolveSetup(cfg, opts)
+	if r.off() != "" {
+		return r.leaveOff(), nil
 	}
-	if current.Load() != nil && !o.allowReinit {
+	if Current() != nil && !r.allowReinit {
 		return nil, ErrAlreadySetUp
 	}
-	before := logs.Swap(report.New(o.logger))
-	defer func() {
-		if err != nil {
-			logs.Store(before)
-		}
-	}()
-	if o.strategy != nil {
-		// An override is not looked up, so the configured name need not exist.
-		cfg.ExportStrategy = "all_ranks"
-	}
-	if err := cfg.Validate(); err != nil {
+	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if err := o.resolveRank(); err != nil {
-		return nil, err
-	}
-	if runIDSource != identity.RunIDRandom {
-		cfg.RunID = runID
-	} else if o.worldSize > 1 && o.rank == 0 {
-		log().Warn("run id", fmt.Sprintf("the %d processes of the job have random run ids, each its own: set %s, torchrun's --rdzv-id, or "+
-			"nemo.run.id in OTEL_RESOURCE_ATTRIBUTES to one id for all of them", o.worldSize, cfg.variableOr("RUN_ID", "Config.RunID")))
-	}
-	cfg.ServiceName = cfg.effectiveServiceName(os.LookupEnv)
-	exports, err := o.exports(cfg)
+	p, err := plan.New(ctx, r.plan())
 	if err != nil {
 		return nil, err
-	}
-	warn(sdkWarnings)
-	for _, w := range cfg.warnings {
-		log().Warn(w, w)
-	}
-	h := &TelemetryHandle{runID: runID, timeout: cfg.ShutdownTimeout, enabled: true,
-		service: cfg.ServiceName, rank: o.rank, worldSize: o.worldSize}
-	if o.timeout > 0 {
-		h.timeout = o.timeout
-	}
-	if h.timeout <= 0 {
-		h.timeout = DefaultConfig().ShutdownTimeout
-	}
-	if h.timeout < 50*time.Millisecond {
-		log().Warn("shutdown timeout", fmt.Sprintf("the shutdown timeout is %s%s: spans that are queued will hardly be sent in it; a number without a unit is milliseconds",
-			h.timeout, cfg.from("SHUTDOWN_TIMEOUT")))
-	}
-	if !exports || !(cfg.TracesEnabled || cfg.MetricsEnabled || cfg.LogsEnabled) {
-		toFile := h.recordToFile(&o, cfg, runID)
-		strict.Store(o.strict && toFile)
-		_ = useGroups(cfg.Groups, cfg.SpanGroups, !toFile) // Validate has checked it
-		current.Store(h)
-		log().Debug("lens: telemetry is on, and this process exports nothing", "strategy", cfg.ExportStrategy,
-			"run_id", runID, "rank", o.rank, "world_size", o.worldSize)
-		return h, nil
-	}
-	// Before anything of the SDK is made, which reports to the OTel error handler.
-	restoreErrors := log().Install()
-	plan, err := o.plan(ctx, cfg, runID)
-	if err != nil {
-		restoreErrors()
-		return nil, err
-	}
-	if !plan.hasSignals() {
-		restoreErrors()
-		_ = useGroups(cfg.Groups, cfg.SpanGroups, true)
-		current.Store(h)
-		log().Warn("no signal", "lens: telemetry is on, and nothing is exported", plan.report()...)
-		return h, nil
 	}
 	// From here on nothing fails.
-	if plan.traces != nil {
-		if h.watching.file = openFlight(&o, cfg, runID); h.watching.file != nil {
-			plan.traces.Watcher = h.watching.file
-		}
+	h := &TelemetryHandle{recording: p.Build(), endpoint: p.Where(), enabled: true,
+		runID: r.runID, service: r.cfg.ServiceName, rank: r.rank, worldSize: r.worldSize, timeout: r.timeout}
+	publish(setup{handle: h, recording: h.recording, strict: r.strict, log: r.log})
+	if h.IsExporting() {
+		h.recording.InstallGlobals(r.global, &providers)
 	}
-	h.pipeline, h.endpoint, h.closeFile = plan.build(), plan.endpoint(), plan.close
-	if h.pipeline.Traces != nil {
-		h.tracer = h.pipeline.Traces.Own(scopeLens)
-	}
-	publish(h.pipeline)
-	h.watchStalls(&o, cfg)
-	installGlobals(o.global, h.pipeline)
-	h.restore = restoreErrors
-	if cfg.RuntimeMetrics && h.pipeline.Metrics != nil {
-		startRuntimeMetrics(h.pipeline.Metrics.Provider)
-	}
-	strict.Store(o.strict)
-	if err := useGroups(cfg.Groups, cfg.SpanGroups, h.pipeline.Traces == nil); err != nil {
-		// Validate has resolved the same spec; only a resolver that changes its
+	traces, _ := activeTraces()
+	if err := useGroups(cfg.Groups, cfg.SpanGroups, traces == nil); err != nil {
+		// The check has resolved the same spec; only a resolver that changes its
 		// mind comes here.
-		log().Warn("span groups", err.Error())
+		warn("span groups", err.Error())
 	}
-	current.Store(h)
-	log().Info("lens: telemetry is on", append(plan.report(), "service", cfg.ServiceName,
-		"run_id", runID, "rank", o.rank, "world_size", o.worldSize, "groups", EnabledSpanGroups().String())...)
+	r.report(p)
 	return h, nil
 }
 
-func (o *options) resolveRank() error {
-	if o.rankFromEnv || !o.rankGiven {
-		id, warnings, err := rankenv.Resolve(os.LookupEnv)
-		if err != nil && o.rankFromEnv {
-			return err
-		}
-		warn(warnings)
-		if err != nil {
-			why := strings.ReplaceAll(strings.ReplaceAll(err.Error(), "\n", "; "), "lens: ", "")
-			log().Warn("rank", "the rank of this process cannot be told, so that it counts as rank 0 of 1: "+why)
-		}
-		if id.Found {
-			o.rank, o.worldSize = id.Rank, id.WorldSize
-		}
+// resolution is a set-up before anything is built: what the configuration, the options
+// and the environment say together.
+type resolution struct {
+	options
+	cfg         Config
+	log         *report.Log
+	runID       string
+	runIDSource identity.RunIDSource
+	disabled    bool // by OTEL_SDK_DISABLED
+	exports     bool
+	warnings    []envtext.Warning
+}
+
+func resolveSetup(cfg Config, opts []Option) *resolution {
+	r := &resolution{options: chosen(opts), cfg: cfg}
+	r.log = report.New(r.logger)
+	r.runID, r.runIDSource = identity.RunID(cfg.RunID, os.LookupEnv)
+	r.disabled, r.warnings = settings.SDKDisabled(os.LookupEnv)
+	for _, text := range cfg.warnings {
+		r.warnings = append(r.warnings, envtext.Warning(text))
 	}
-	if o.rank < 0 || o.worldSize < 1 || o.rank >= o.worldSize {
-		return fmt.Errorf("lens: rank %d of %d: want 0 <= rank < world size", o.rank, o.worldSize)
+	return r
+}
+
+// off says why nothing is to be set up, or nothing.
+func (r *resolution) off() string {
+	switch {
+	case r.disabled:
+		return "OTEL_SDK_DISABLED is true"
+	case !r.cfg.Enabled:
+		return "ENABLED is false"
+	}
+	return ""
+}
+
+// leaveOff is the set-up of a process with telemetry switched off.
+func (r *resolution) leaveOff() *TelemetryHandle {
+	if Current() == nil {
+		_ = useGroups(r.cfg.Groups, "", true)
+	}
+	if r.logger != nil {
+		r.log.Debug("lens: telemetry is off", "why", r.off(), "run_id", r.runID)
+	}
+	return &TelemetryHandle{runID: r.runID}
+}
+
+// check finds everything that can be wrong before anything is built, decides whether this
+// process exports, and logs the warnings.
+func (r *resolution) check() (err error) {
+	if err := r.checkConfig(); err != nil {
+		return err
+	}
+	if r.runIDSource != identity.RunIDRandom {
+		r.cfg.RunID = r.runID
+	} else if r.worldSize > 1 && r.rank == 0 {
+		r.log.Warn("run id", fmt.Sprintf("the %d processes of the job have random run ids, each its own: set %s, torchrun's --rdzv-id, or "+
+			"nemo.run.id in OTEL_RESOURCE_ATTRIBUTES to one id for all of them", r.worldSize, r.cfg.variableOr("RUN_ID", "Config.RunID")))
+	}
+	r.cfg.ServiceName = r.cfg.effectiveServiceName(os.LookupEnv)
+	if r.exports, err = r.exportsAt(r.rank); err != nil {
+		return err
+	}
+	r.exports = r.exports && (r.cfg.TracesEnabled || r.cfg.MetricsEnabled || r.cfg.LogsEnabled)
+	r.warn(r.warnings)
+	if r.timeout <= 0 {
+		r.timeout = r.cfg.ShutdownTimeout
+	}
+	if r.timeout <= 0 {
+		r.timeout = DefaultConfig().ShutdownTimeout
+	}
+	if r.timeout < 50*time.Millisecond {
+		r.log.Warn("shutdown timeout", fmt.Sprintf("the shutdown timeout is %s%s: spans that are queued will hardly be sent in it; a number without a unit is milliseconds",
+			r.timeout, r.cfg.from("SHUTDOWN_TIMEOUT")))
 	}
 	return nil
 }
 
-func (o *options) exports(cfg Config) (bool, error) {
-	s := o.strategy
+// checkConfig checks the configuration by itself and finds the rank.
+func (r *resolution) checkConfig() error {
+	if r.strategy != nil {
+		// An override is not looked up, so the configured name need not exist.
+		r.cfg.ExportStrategy = "all_ranks"
+	}
+	if err := r.cfg.Validate(); err != nil {
+		return err
+	}
+	return r.resolveRank()
+}
+
+func (r *resolution) resolveRank() error {
+	if r.rankFromEnv || !r.rankGiven {
+		id, warnings, err := rankenv.Resolve(os.LookupEnv)
+		if err != nil && r.rankFromEnv {
+			return err
+		}
+		r.warn(warnings)
+		if err != nil {
+			why := strings.ReplaceAll(strings.ReplaceAll(err.Error(), "\n", "; "), "lens: ", "")
+			r.log.Warn("rank", "the rank of this process cannot be told, so that it counts as rank 0 of 1: "+why)
+		}
+		if id.Found {
+			r.rank, r.worldSize = id.Rank, id.WorldSize
+		}
+	}
+	if r.rank < 0 || r.worldSize < 1 || r.rank >= r.worldSize {
+		return fmt.Errorf("lens: rank %d of %d: want 0 <= rank < world size", r.rank, r.worldSize)
+	}
+	return nil
+}
+
+// exportsAt reports whether the process with that rank exports.
+func (r *resolution) exportsAt(rank int) (bool, error) {
+	cfg, s := r.cfg, r.strategy
 	if s == nil {
 		s = lookupStrategy(cfg.ExportStrategy)
 	}
 	if s == nil {
 		return false, fmt.Errorf("lens: Unknown export_strategy %q", cfg.ExportStrategy)
 	}
-	ok, err := s(cfg, o.rank, o.worldSize)
+	ok, err := s(cfg, rank, r.worldSize)
 	if err != nil {
-		return false, fmt.Errorf("lens: export strategy %q for rank %d of %d: %w", cfg.ExportStrategy, o.rank, o.worldSize, err)
+		return false, fmt.Errorf("lens: export strategy %q for rank %d of %d: %w", cfg.ExportStrategy, rank, r.worldSize, err)
 	}
-	if o.strategy == nil && nobodyExports(cfg, o.rank, o.worldSize) {
-		log().Warn("no rank exports", fmt.Sprintf("no rank exports: strategy %s, EXPORT_RANK %d, EXPORT_SAMPLE_RATE %g, world size %d; "+
-			"use a rank below the world size, or -1 for the last, or a higher rate", cfg.ExportStrategy, cfg.ExportRank, cfg.ExportSampleRate, o.worldSize))
+	if r.strategy == nil && strategy.NobodyExports(cfg.ExportStrategy, cfg.ExportRank, cfg.ExportSampleRate, rank, r.worldSize) {
+		r.log.Warn("no rank exports", fmt.Sprintf("no rank exports: strategy %s, EXPORT_RANK %d, EXPORT_SAMPLE_RATE %g, world size %d; "+
+			"use a rank below the world size, or -1 for the last, or a higher rate", cfg.ExportStrategy, cfg.ExportRank, cfg.ExportSampleRate, r.worldSize))
 	}
 	return ok, nil
 }
 
-// nobodyExports reports whether a built-in strategy leaves the job without an
-// exporter. Only rank 0 looks through all ranks, and only where a rate is so
-// small that it can happen.
-func nobodyExports(cfg Config, rank, world int) bool {
-	switch cfg.ExportStrategy {
-	case strategySingle:
-		return cfg.ExportRank >= world
-	case strategySampled:
-		if rank != 0 || cfg.ExportSampleRate*float64(world) > 30 {
-			return false
-		}
-		for r := range world {
-			if strategy.Keep(r, cfg.ExportSampleRate) {
-				return false
-			}
-		}
-		return true
+func (r *resolution) warn(ws []envtext.Warning) {
+	for _, w := range ws {
+		r.log.Warn(string(w), string(w))
 	}
-	return false
 }
 
-func warn(ws []envtext.Warning) {
-	for _, w := range ws {
-		log().Warn(string(w), string(w))
+// plan returns the plain values that the export is planned with.
+func (r *resolution) plan() plan.Settings {
+	cfg := r.cfg
+	stalls := make(map[string]time.Duration, len(cfg.StallAfterGroups))
+	for g, d := range cfg.StallAfterGroups {
+		stalls[string(g)] = d
 	}
+	detection := detect.Options{
+		GPUIdentity: r.detection.GPUIdentity, NvidiaSMI: r.detection.NvidiaSMI, NvidiaSMITimeout: r.detection.NvidiaSMITimeout,
+		ProcessStart: r.detection.ProcessStart,
+	}
+	if r.detection.SlurmNewer {
+		detection.Slurm = detect.SlurmNewer
+	}
+	return plan.Settings{
+		Service: cfg.ServiceName, RunID: r.runID, SharedRunID: cfg.RunID, Version: Version, Rank: r.rank, WorldSize: r.worldSize,
+		Exports: r.exports, Traces: cfg.TracesEnabled, Metrics: cfg.MetricsEnabled, Logs: cfg.LogsEnabled,
+		SamplerEnabled: cfg.SamplerEnabled, SampleRate: cfg.ExportSampleRate, SingleTraceID: cfg.SingleTraceID, RuntimeMetrics: cfg.RuntimeMetrics,
+		DLRank: cfg.RankAttributes != rankNVDL, NVDLRank: cfg.RankAttributes == rankNVDL || cfg.RankAttributes == rankBoth,
+		User: cfg.User, WandbEntity: cfg.WandbEntity, WandbProject: cfg.WandbProject, Attributes: r.attrs, Detection: detection,
+		Exporter: cfg.Exporter, ExporterSet: cfg.sources["EXPORTER"] != "", Endpoint: cfg.Endpoint, Own: cfg.otlp,
+		File: cfg.ExporterFile, FileSource: cfg.from("EXPORTER_FILE"), FileSize: cfg.ExporterFileSize, FileKeep: cmp.Or(cfg.ExporterFileKeep, defaultFileKeep),
+		ConsoleTo: r.consoleWriter, SpanExporter: r.exporter, Processors: r.processors, Readers: r.readers,
+		QueueSize: cfg.QueueSize, BatchSize: cfg.BatchSize, BatchDelay: cfg.BatchDelay, QueueWait: cfg.QueueWait, Block: cfg.BlockOnFullQueue,
+		FlightDir: cfg.FlightDir, FlightName: cfg.variableOr("FLIGHT_DIR", "Config.FlightDir"), FlightSource: cfg.from("FLIGHT_DIR"),
+		StallAfter: cfg.StallAfter, StallAfterGroups: stalls, StallStacks: cfg.StallStacks, Heartbeat: cfg.HeartbeatEvery,
+		Strict: r.strict, Scoped: scoped.Attributes, Groups: func() int { return EnabledSpanGroups().Len() }, Log: r.log,
+	}
+}
+
+// effectiveServiceName is the name that the application gave in code, else the
+// operator's, else the default. A name in code that is the default cannot be
+// told from none.
+func (c Config) effectiveServiceName(lookup envtext.Lookup) string {
+	if c.ServiceName != "" && (c.ServiceName != defaultServiceName || c.sources[serviceNameVar] != "") {
+		return c.ServiceName
+	}
+	name, _ := identity.ServiceName(lookup)
+	return cmp.Or(name, defaultServiceName)
+}
+
+// variableOr names the variable that would give a setting, or says what else
+// would where the configuration is not read from the environment.
+func (c Config) variableOr(key, other string) string {
+	if len(c.prefixes) == 0 {
+		return other
+	}
+	return c.prefixes[0] + "_" + key
+}
+
+// otlp is what c says about the export of a signal over OTLP.
+func (c Config) otlp(signal settings.Signal) settings.Own {
+	insecure := ""
+	if c.Insecure != nil {
+		insecure = strconv.FormatBool(*c.Insecure)
+	}
+	own := settings.Own{}
+	for _, s := range []struct{ key, field, text string }{
+		{"ENDPOINT", "Endpoint", c.Endpoint}, {"PROTOCOL", "Protocol", c.Protocol}, {"HEADERS", "Headers", c.Headers},
+		{"INSECURE", "Insecure", insecure}, {"CERTIFICATE", "Certificate", c.Certificate},
+		{"CLIENT_CERTIFICATE", "ClientCertificate", c.ClientCertificate}, {"CLIENT_KEY", "ClientKey", c.ClientKey},
+	} {
+		own[s.key] = settings.Setting{Name: c.variable(s.key, s.field, s.text != ""), Text: s.text}
+	}
+	off := map[settings.Signal]string{
+		settings.Traces:  c.variable("TRACES_ENABLED", "TracesEnabled", false),
+		settings.Metrics: c.variable("METRICS_ENABLED", "MetricsEnabled", false),
+		settings.Logs:    c.variable("LOGS_ENABLED", "LogsEnabled", false),
+	}
+	own["OFF"] = settings.Setting{Name: off[signal] + " to false"}
+	return own
+}
+
+// variable names a setting for a message that asks to change it: the variable that
+// it came from, else the one that would give it, and the field when the application set
+// it in code or reads no environment.
+func (c Config) variable(key, field string, set bool) string {
+	switch {
+	case c.sources[key] != "":
+		return c.sources[key]
+	case set || len(c.prefixes) == 0:
+		return "Config." + field
+	}
+	return c.prefixes[0] + "_" + key
+}
+
+// report logs what has been set up.
+func (r *resolution) report(p *plan.Plan) {
+	who := []any{"run_id", r.runID, "rank", r.rank, "world_size", r.worldSize}
+	switch {
+	case !r.exports:
+		r.log.Debug("lens: telemetry is on, and this process exports nothing", append([]any{"strategy", r.cfg.ExportStrategy}, who...)...)
+	case !p.HasSignals():
+		r.log.Warn("no signal", "lens: telemetry is on, and nothing is exported", p.Report()...)
+	default:
+		attrs := append(append(p.Report(), "service", r.cfg.ServiceName), who...)
+		r.log.Info("lens: telemetry is on", append(attrs, "groups", EnabledSpanGroups().String())...)
+	}
+}
+
+// mostRanks bounds the ranks that Check asks the export strategy about.
+const mostRanks = 1 << 20
+
+// Check resolves cfg and opts as [SetupTelemetry] would, sets nothing up, and asks each
+// receiver with an empty request whether it would take what is sent. timeout bounds
+// each of these questions; 0 asks none. A program with span groups of its own can have
+// a flag for it; nemo-lens check is the one for programs without.
+//
+// A file that does not exist yet is opened and taken away again.
+func Check(ctx context.Context, cfg Config, timeout time.Duration, opts ...Option) CheckReport {
+	var heard report.Collector
+	r := resolveSetup(cfg, append(slices.Clip(opts), WithLogger(slog.New(&heard))))
+	c := CheckReport{Config: cfg, RunID: r.runID}
+	switch {
+	case r.disabled:
+		c.Off = "OTEL_SDK_DISABLED is true: take it away"
+	case !cfg.Enabled:
+		c.Off = "telemetry is off: set " + cfg.variable("ENABLED", "Enabled", false) + " to true"
+	}
+	r.warn(r.warnings)
+	invalid := r.cfg.Validate()
+	for _, err := range []error{invalid, r.resolveRank()} {
+		if err != nil {
+			c.Problems = append(c.Problems, err)
+		}
+	}
+	c.Rank, c.WorldSize = r.rank, r.worldSize
+	groups, err := cfg.ResolvedSpanGroups()
+	c.Groups = groups
+	if err != nil && lenient(cfg.resolver(), err) {
+		r.log.Warn("span groups", err.Error())
+	}
+	if invalid == nil {
+		if c.ExportingRanks, err = r.exportingRanks(); err != nil {
+			c.Problems = append(c.Problems, err)
+		}
+		for _, s := range plan.Check(ctx, r.plan(), timeout) {
+			c.Signals = append(c.Signals, SignalCheck(s))
+		}
+	}
+	c.Warnings = heard.Texts()
+	return c
+}
+
+// exportingRanks asks the strategy about every rank of the job.
+func (r *resolution) exportingRanks() (ranks []int, err error) {
+	for rank := range min(r.worldSize, mostRanks) {
+		ok, err := r.exportsAt(rank)
+		if err != nil {
+			return ranks, err
+		}
+		if ok {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks, nil
 }
 
 // Current returns the handle of the enabled set-up that has not been shut down,
 // or nil: for a library that has to know whether the application has set telemetry
 // up, and must not shut it down. It takes no lock.
-func Current() *TelemetryHandle { return current.Load() }
+func Current() *TelemetryHandle { return published.Load().handle }
 
 // TelemetryHandle is a running set-up. Every method is safe on a nil handle
 // and for concurrent use.
 type TelemetryHandle struct {
-	pipeline  *pipeline.Pipeline // nil when nothing is exported
-	tracer    *record.Tracer     // nil when no spans are
+	recording *plan.Running // nil when nothing is recorded
 	enabled   bool
 	endpoint  string
 	runID     string
@@ -369,31 +399,51 @@ type TelemetryHandle struct {
 	rank      int
 	worldSize int
 	timeout   time.Duration
-	restore   func()
-	closeFile func() error
-	fileOnly  bool // the pipeline ends in the flight recorder
-	watching  watching
-	closeErr  error // written once, under files
 	once      sync.Once
-	files     sync.Once
 }
 
 // Tracer returns a tracer with the scope "nemo.lens"; it is not gated. Without
 // an export, and after Shutdown, its spans record nothing.
 func (h *TelemetryHandle) Tracer() trace.Tracer {
-	if h == nil || h.pipeline == nil {
-		return noop.NewTracerProvider().Tracer(scopeLens)
+	own := globals.While{Scope: scopeLens}
+	if h.isRecording() && h.recording.Traces != nil {
+		own.To, own.Active = h.recording.Traces.Own(scopeLens), func() bool { return published.Load().recording == h.recording }
 	}
-	return handleTracer{h: h}
+	return own
+}
+
+// Meter returns a meter with the scope "nemo.lens", of [TelemetryHandle.MeterProvider].
+func (h *TelemetryHandle) Meter() metric.Meter { return h.MeterProvider().Meter(scopeLens) }
+
+// MeterProvider returns the provider of metrics, one that records nothing when
+// they are off in this set-up. Its instruments and callbacks may be kept: after
+// Shutdown they record nothing, and after another set-up they record into that.
+// The global provider, when it is lens's, is the same one. Callbacks that the
+// same code registers again after another set-up replace those from before.
+func (h *TelemetryHandle) MeterProvider() metric.MeterProvider {
+	if !h.IsExporting() || h.recording.Metrics == nil {
+		return noopmetric.NewMeterProvider()
+	}
+	return &providers.Meters
+}
+
+// LoggerProvider returns the provider of log records, for the handlers of
+// package lenslog, one that records nothing when they are off in this set-up.
+// Its loggers may be kept over set-ups, as the instruments of MeterProvider.
+func (h *TelemetryHandle) LoggerProvider() otellog.LoggerProvider {
+	if !h.IsExporting() || h.recording.Logs == nil {
+		return nooplog.NewLoggerProvider()
+	}
+	return &providers.Loggers
 }
 
 // IsExporting reports whether this process exports anything: spans, metrics or
 // logs.
-func (h *TelemetryHandle) IsExporting() bool { return h.isRecording() && !h.fileOnly }
+func (h *TelemetryHandle) IsExporting() bool { return h.isRecording() && !h.recording.FileOnly }
 
 // isRecording reports whether anything is recorded, for export or for the flight
 // recorder alone.
-func (h *TelemetryHandle) isRecording() bool { return h != nil && h.pipeline != nil }
+func (h *TelemetryHandle) isRecording() bool { return h != nil && h.recording != nil }
 
 // RunID returns the id of the run.
 func (h *TelemetryHandle) RunID() string {
@@ -421,7 +471,7 @@ func (h *TelemetryHandle) ForceFlush(ctx context.Context) error {
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	return h.pipeline.ForceFlush(ctx)
+	return h.recording.ForceFlush(ctx)
 }
 
 // Shutdown switches every group off, ends the spans that are still open, hands
@@ -436,48 +486,33 @@ func (h *TelemetryHandle) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	h.once.Do(h.detach)
-	if h.pipeline == nil {
+	if h.recording == nil {
 		return nil
 	}
 	ctx, cancel := h.bounded(ctx)
 	defer cancel()
-	h.watching.stopLooking(ctx)
-	err := h.pipeline.Shutdown(ctx)
-	log().Flush()
-	if ctx.Err() != nil {
-		// Something may still be writing to the file, or hang in it.
-		return err
-	}
-	h.files.Do(func() {
-		h.watching.close()
-		if h.closeFile != nil {
-			h.closeErr, _ = outcome.Call(ctx, "closing the file of the console exporter", h.closeFile)
-		}
-	})
-	return errors.Join(err, h.closeErr)
+	return h.recording.Shutdown(ctx)
 }
+
+func (h *TelemetryHandle) canShutDown() bool { return h != nil }
 
 // detach closes the gate before anything else, so that nothing records into a
 // pipeline that is going away.
 func (h *TelemetryHandle) detach() {
 	setupMu.Lock()
 	defer setupMu.Unlock()
-	if current.Load() == h {
-		if h.pipeline != nil {
-			h.pipeline.GateCloses()
+	if Current() == h {
+		if h.recording != nil {
+			h.recording.GateCloses()
 		}
 		leaveGroups()
-		strict.Store(false)
-		current.Store(nil)
+		publish(setup{log: log()})
 	}
-	if h.pipeline != nil && active.Load() == h.pipeline {
-		publish(nil)
-	}
-	if active.Load() == nil { // not while a later set-up, see WithAllowReinit, needs them
+	if published.Load().recording == nil { // not while a later set-up, see WithAllowReinit, needs them
 		globals.Restore()
 	}
-	if h.restore != nil {
-		h.restore()
+	if h.recording != nil {
+		h.recording.Detach()
 	}
 }
 
@@ -501,7 +536,7 @@ func (h *TelemetryHandle) Stats() (s Stats) {
 	if !h.isRecording() {
 		return s
 	}
-	p := h.pipeline
+	p := h.recording
 	if p.Traces != nil {
 		// One snapshot of the queue; what started is read after it, so that a
 		// span never ends before it starts.
@@ -526,10 +561,10 @@ func (h *TelemetryHandle) Stats() (s Stats) {
 // OpenSpans returns the sampled spans that are open, earliest start first. The
 // slice is the caller's. Spans that start or end meanwhile may be in it or not.
 func (h *TelemetryHandle) OpenSpans() []OpenSpan {
-	if !h.isRecording() || h.pipeline.Traces == nil {
+	if !h.isRecording() || h.recording.Traces == nil {
 		return nil
 	}
-	snapshot := h.pipeline.Traces.OpenSpans()
+	snapshot := h.recording.Traces.OpenSpans()
 	open := make([]OpenSpan, len(snapshot))
 	for i, s := range snapshot {
 		open[i] = OpenSpan{

@@ -11,11 +11,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"github.com/nemo-lens/lens/internal/identity/resattr"
+	global "github.com/nemo-lens/lens/internal/pipeline/globals/carrier"
 	"github.com/nemo-lens/lens/internal/web/w3c"
+	"github.com/nemo-lens/lens/semconv"
 )
 
 // off is what a switched-off site gets: it records nothing.
@@ -26,7 +30,7 @@ var off trace.Span = noop.Span{}
 // baggage, and always so in a build with the tag lens_noop. It writes nothing when ctx has neither, or when carrier is nil.
 func InjectContext(ctx context.Context, carrier map[string]string) {
 	if ctx != nil && carrier != nil {
-		inject(ctx, carrier)
+		global.Inject(ctx, carrier)
 	}
 }
 
@@ -35,7 +39,7 @@ func InjectContext(ctx context.Context, carrier map[string]string) {
 // gives a context in which the next span is a root. Keys are compared exactly,
 // and are in lower case in the W3C format.
 func ExtractContext(ctx context.Context, carrier map[string]string) context.Context {
-	return extract(withoutTrace(ctx), carrier)
+	return global.Extract(withoutTrace(ctx), carrier)
 }
 
 func withoutTrace(ctx context.Context) context.Context {
@@ -90,6 +94,20 @@ func InjectEnv(ctx context.Context, env []string) []string {
 		}
 	}
 	return out
+}
+
+// ChildEnv returns a copy of env, for [os/exec.Cmd.Env], with what makes a
+// child process part of this run: the trace of ctx, as [InjectEnv] writes it,
+// and the run id, which the child's set-up finds in OTEL_RESOURCE_ATTRIBUTES
+// unless it is told another one. The service.instance.id of this process is taken
+// out of that variable: a child is an instance of its own.
+func (h *TelemetryHandle) ChildEnv(ctx context.Context, env []string) []string {
+	env = InjectEnv(ctx, env)
+	if id := h.RunID(); id != "" {
+		// An attribute without a value is taken out.
+		env = resattr.Environ(env, []attribute.KeyValue{semconv.NeMoRunIDKey.String(id), {Key: semconv.ServiceInstanceIDKey}})
+	}
+	return env
 }
 
 func envName(kv string) string {

@@ -106,12 +106,12 @@ func TestAJobWithoutExportersIsWarnedAbout(t *testing.T) {
 		world    int
 		warns    bool
 	}{
-		{strategySingle, 8, 1, 8, true},
-		{strategySingle, 7, 1, 8, false},
-		{strategySingle, -1, 1, 8, false},
-		{strategySampled, -1, 0, 8, true},
-		{strategySampled, -1, 0.001, 8, true},
-		{strategySampled, -1, 0.5, 8, false},
+		{strategy.Single, 8, 1, 8, true},
+		{strategy.Single, 7, 1, 8, false},
+		{strategy.Single, -1, 1, 8, false},
+		{strategy.Sampled, -1, 0, 8, true},
+		{strategy.Sampled, -1, 0.001, 8, true},
+		{strategy.Sampled, -1, 0.5, 8, false},
 		{"all_ranks", 99, 0, 8, false},
 	} {
 		cfg := jobConfig(c.strategy, c.rate)
@@ -149,8 +149,8 @@ func TestTenThousandRanks(t *testing.T) {
 		if c.strategy != strategyPerNode {
 			asked := 0
 			for rank := range world {
-				o := options{rank: rank, worldSize: world}
-				yes, err := o.exports(cfg)
+				r := resolution{cfg: cfg, options: options{worldSize: world}}
+				yes, err := r.exportsAt(rank)
 				require.NoError(t, err)
 				if yes {
 					asked++

@@ -4,6 +4,7 @@ package lens
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"github.com/nemo-lens/lens/internal/record/values"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -53,10 +55,10 @@ func TestVectorsResourceMerge(t *testing.T) {
 			cfg := jobConfig("all_ranks", 1)
 			cfg.RunID = c.Config["run_id"]
 			cfg.User, cfg.WandbEntity, cfg.WandbProject = c.Config["user"], c.Config["wandb_entity"], c.Config["wandb_project"]
-			cfg.ServiceName = first(c.Config["service_name"], cfg.ServiceName)
+			cfg.ServiceName = cmp.Or(c.Config["service_name"], cfg.ServiceName)
 			var given []attribute.KeyValue
 			for k, v := range c.Given {
-				value, ok := attributeValue(v)
+				value, ok := values.Of(v)
 				require.True(t, ok)
 				given = append(given, attribute.KeyValue{Key: attribute.Key(k), Value: value})
 			}
@@ -133,7 +135,7 @@ func TestFieldC3TheOperatorsAttributes(t *testing.T) {
 	exported, _ = setUpRank(t, cfg, 3, 8)
 	got = resourceOf(exported[0])
 	require.Equal(t, "nemo", got["service.name"].AsString())
-	require.Equal(t, first(programVersion(), Version), got["service.version"].AsString())
+	require.Equal(t, Version, got["service.version"].AsString())
 	require.Equal(t, "prod", got["deployment.environment"].AsString())
 	require.Equal(t, "guess", got["k8s.pod.name"].AsString())
 	require.Equal(t, "77", got["nemo.run.id"].AsString())

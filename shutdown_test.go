@@ -38,8 +38,8 @@ func TestNoSignalTakesTheTimeOfAnother(t *testing.T) {
 		e := gatedExporter{make(chan struct{})}
 		h, err := SetupTelemetry(context.Background(), cfg, discard(), WithSpanExporter(e))
 		require.NoError(t, err)
-		require.NotNil(t, h.pipeline.Metrics)
-		require.NotNil(t, h.pipeline.Logs)
+		require.NotNil(t, h.recording.Metrics)
+		require.NotNil(t, h.recording.Logs)
 		_, span := ManagedSpan(context.Background(), Job, "job")
 		End(span, nil)
 		ctx, cancel := context.WithTimeout(context.Background(), 900*time.Millisecond)

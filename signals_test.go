@@ -234,17 +234,3 @@ func TestOneLineSaysWhatASetupDid(t *testing.T) {
 		require.Equal(t, 1, strings.Count(text.String(), "\n"), text.String())
 	}
 }
-
-func TestAHintWhenNobodyHasSetUp(t *testing.T) {
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	var text bytes.Buffer
-	slog.SetDefault(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	hinted.Store(false)
-	for range 3 {
-		_, span := SpanCM(context.Background(), "x")
-		require.False(t, span.IsRecording())
-		span.End()
-	}
-	require.Equal(t, 1, strings.Count(text.String(), "telemetry is not set up"), text.String())
-}

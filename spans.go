@@ -5,17 +5,11 @@ package lens
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"reflect"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
-	"unsafe"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
@@ -25,6 +19,9 @@ import (
 	"github.com/nemo-lens/lens/internal/pipeline/globals"
 	"github.com/nemo-lens/lens/internal/record"
 	"github.com/nemo-lens/lens/internal/record/errtype"
+	"github.com/nemo-lens/lens/internal/record/panics"
+	"github.com/nemo-lens/lens/internal/record/redact"
+	"github.com/nemo-lens/lens/internal/record/scoped"
 )
 
 // The instrumentation scopes, as the reference has them: wrapped functions and
@@ -56,7 +53,7 @@ func ManagedSpanWith(ctx context.Context, group SpanGroup, name string, opts ...
 	}
 	// The copy keeps the caller's slice on the caller's stack.
 	private := slices.DeleteFunc(slices.Clone(opts), func(o trace.SpanStartOption) bool { return o == nil })
-	if cfg := trace.NewSpanStartConfig(private...); anySecret(cfg.Attributes()) || slices.ContainsFunc(cfg.Links(), secretLink) {
+	if cfg := trace.NewSpanStartConfig(private...); redact.Any(cfg.Attributes(), strictRedaction()) || slices.ContainsFunc(cfg.Links(), secretLink) {
 		private = rebuilt(cfg, privateCopy(cfg.Attributes()))
 	}
 	return startSpanWith(ctx, scopeHelpers, group, name, private...)
@@ -78,7 +75,7 @@ func rebuilt(cfg trace.SpanConfig, attrs []attribute.KeyValue) []trace.SpanStart
 	return opts
 }
 
-func secretLink(l trace.Link) bool { return anySecret(l.Attributes) }
+func secretLink(l trace.Link) bool { return redact.Any(l.Attributes, strictRedaction()) }
 
 // SpanCM starts a span whatever groups are on; end it with [End].
 func SpanCM(ctx context.Context, name string, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
@@ -122,64 +119,44 @@ func TraceErrFn(group SpanGroup, name string, fn func(context.Context) error) fu
 	}
 }
 
-// startSpan leaves attrs on the caller's stack: the recorder copies them, and so
-// does who else is given them.
-func startSpan(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue) (context.Context, trace.Span) {
-	if anySecret(attrs) {
-		attrs = privateCopy(attrs)
-	}
-	if p := active.Load(); p != nil && p.Traces != nil && ctx != nil && !tracersInContext.Load() {
-		return p.Traces.Own(scope).StartSpan(ctx, string(group), name, trace.SpanKindUnspecified, attrs)
-	}
-	return startSpanWith(ctx, scope, group, name, trace.WithAttributes(slices.Clone(attrs)...))
-}
+// clockSkew is by how much an end may lie before its start, because the two
+// come from different clocks.
+const clockSkew = 30 * time.Millisecond
 
-func startSpanWith(ctx context.Context, scope string, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
-	if ctx == nil {
-		ctx = context.Background()
-		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
+// EmitSpan records an interval that is over: a stage timed before the set-up,
+// or in another process. The parent is the span of ctx; the new span is never
+// made current, but what is returned can be a parent:
+// trace.ContextWithSpanContext(ctx, sc).
+//
+// When the group is off it returns a zero SpanContext and looks at nothing
+// else. Equal times make a marker. An end that is up to 30 ms before the start
+// is taken to be the start, with a warning in the log; more is an error and no
+// span, and so is a zero time.
+func EmitSpan(ctx context.Context, group SpanGroup, name string, start, end time.Time, attrs ...attribute.KeyValue) (trace.SpanContext, error) {
+	if !IsSpanGroupEnabled(group) {
+		return trace.SpanContext{}, nil
 	}
-	if tracersInContext.Load() {
-		switch t, ok := tracerIn(ctx); {
-		case !ok:
-			log().Warn("endless context", fmt.Sprintf("Value of a context (%T) starts spans without end; the span %q is not recorded", ctx, name))
-			return ctx, noop.Span{}
-		case t != nil:
-			return t.Start(ctx, name, opts...)
+	// A zero time would mean "now" to the SDK.
+	for _, t := range []struct {
+		name string
+		time time.Time
+	}{{"start", start}, {"end", end}} {
+		if t.time.IsZero() {
+			return trace.SpanContext{}, fmt.Errorf("lens: EmitSpan: span %q: the %s time is zero; give the time at which it happened", name, t.name)
 		}
 	}
-	switch p := active.Load(); {
-	case p == nil:
-		return ambientTracer(scope).Start(ctx, name, opts...)
-	case p.Traces == nil: // metrics or logs only
-		return noop.NewTracerProvider().Tracer(scope).Start(ctx, name, opts...)
-	default:
-		return p.Traces.Own(scope).StartGroup(ctx, string(group), name, opts...)
+	// Only wall clocks compare across processes.
+	start, end = start.Round(0), end.Round(0)
+	if behind := start.Sub(end); behind > clockSkew {
+		return trace.SpanContext{}, fmt.Errorf("lens: EmitSpan: span %q: the end %s is %s before the start %s; at most %s is put down to clocks that differ",
+			name, end.Format(time.RFC3339Nano), behind, start.Format(time.RFC3339Nano), clockSkew)
+	} else if behind > 0 {
+		log().Warn("clock skew", fmt.Sprintf("span %q: the end is %s before the start; it was recorded as a marker", name, behind))
+		end = start
 	}
-}
-
-type tracerKey struct{}
-
-// tracersInContext is set once WithTracer was called, so that programs that
-// never do pay for no look-up.
-var tracersInContext atomic.Bool
-
-// lookups are under way, and endless of them were found to be nested without end.
-var lookups, endless atomic.Int64
-
-// tracerIn returns the tracer of WithTracer, or nil. It reports false for a context
-// whose Value starts a span, which asks for the tracer again, and so on: when many
-// look-ups are under way one asks its own stack.
-func tracerIn(ctx context.Context) (t trace.Tracer, ok bool) {
-	const crowded, nested = 64, 16
-	defer lookups.Add(-1)
-	if lookups.Add(1) > crowded && framesOf("github.com/nemo-lens/lens.tracerIn", nested) >= nested {
-		endless.Add(1)
-		return nil, false
-	}
-	before := endless.Load()
-	t, _ = valueIn(ctx, tracerKey{}).(trace.Tracer)
-	return t, endless.Load() == before
+	_, span := startSpanWith(ctx, scopeLens, group, name, trace.WithTimestamp(start), trace.WithAttributes(privateCopy(attrs)...))
+	span.End(trace.WithTimestamp(end))
+	return span.SpanContext(), nil
 }
 
 // WithTracer returns a context below which the primitives start their spans
@@ -191,21 +168,79 @@ func WithTracer(ctx context.Context, t trace.Tracer) context.Context {
 	if t == nil {
 		return ctx
 	}
-	tracersInContext.Store(true)
-	return context.WithValue(ctx, tracerKey{}, t)
+	return scoped.WithTracer(ctx, t)
 }
 
-// hinted is set once the log was told that nobody has set telemetry up. The
-// program's own logger is asked, because without a set-up there is no other.
-var hinted atomic.Bool
-
-// ambientTracer is for a process that was never set up, or was shut down: what the
-// application installed, if anything.
-func ambientTracer(scope string) trace.Tracer {
-	if !hinted.Load() && hinted.CompareAndSwap(false, true) && globals.IsDefault(otel.GetTracerProvider()) {
-		slog.Debug("lens: spans are started and telemetry is not set up, so they are not recorded; call lens.SetupTelemetry first")
+// WithSpanAttributes returns a context below which every new span of lens's
+// provider, also one of an instrumentation library, carries attrs. Inner calls
+// override outer ones; attributes given at the start of a span, or set on it
+// later, win. Samplers see them. Text under one of [DefaultRedactKeys] becomes "[REDACTED]".
+func WithSpanAttributes(ctx context.Context, attrs ...attribute.KeyValue) context.Context {
+	if ctx == nil {
+		ctx = context.Background()
 	}
-	return otel.GetTracerProvider().Tracer(scope)
+	if len(attrs) == 0 {
+		return ctx
+	}
+	return scoped.WithAttributes(ctx, privateCopy(attrs))
+}
+
+// Tracer returns the tracer with the scope "nemo.lens". It is not gated. Its
+// spans go to the pipeline that is set up when they start.
+func Tracer() trace.Tracer { return lensTracer }
+
+var lensTracer = globals.Tracers{TracerSettings: &globals.TracerSettings{Traces: activeTraces}}.Tracer(scopeLens)
+
+// GroupTracerProvider returns a tracer provider whose spans obey the group, to
+// be handed to an instrumentation library: otelhttp, otelgrpc or any other.
+// The gate is read at every start. When the group is off, a start returns a span
+// that records nothing, and children below it attach to the caller's span.
+func GroupTracerProvider(group SpanGroup) trace.TracerProvider {
+	return globals.Tracers{TracerSettings: &globals.TracerSettings{
+		Traces: activeTraces, Group: string(group), On: func() bool { return IsSpanGroupEnabled(group) },
+	}}
+}
+
+// startSpan leaves attrs on the caller's stack: the recorder copies them, and so
+// does who else is given them.
+func startSpan(ctx context.Context, scope string, group SpanGroup, name string, attrs []attribute.KeyValue) (context.Context, trace.Span) {
+	now := published.Load()
+	if redact.Any(attrs, now.strict) {
+		attrs = redact.Copy(attrs, now.strict)
+	}
+	if now.traces != nil && ctx != nil && !scoped.TracersInUse.Load() {
+		return now.traces.Own(scope).StartSpan(ctx, string(group), name, trace.SpanKindUnspecified, attrs)
+	}
+	return startSpanWith(ctx, scope, group, name, trace.WithAttributes(slices.Clone(attrs)...))
+}
+
+func startSpanWith(ctx context.Context, scope string, group SpanGroup, name string, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if ctx == nil {
+		ctx = context.Background()
+		log().Warn("nil context", fmt.Sprintf("the span %q was started with a nil context; pass the caller's, or context.Background()", name))
+	}
+	if scoped.TracersInUse.Load() {
+		switch t, ok := scoped.Tracer(ctx); {
+		case !ok:
+			log().Warn("endless context", fmt.Sprintf("Value of a context (%T) starts spans without end; the span %q is not recorded", ctx, name))
+			return ctx, noop.Span{}
+		case t != nil:
+			return t.Start(ctx, name, opts...)
+		}
+	}
+	switch traces, active := activeTraces(); {
+	case !active:
+		return globals.Ambient(scope).Start(ctx, name, opts...)
+	case traces == nil: // metrics or logs only
+		return noop.NewTracerProvider().Tracer(scope).Start(ctx, name, opts...)
+	default:
+		return traces.Own(scope).StartGroup(ctx, string(group), name, opts...)
+	}
+}
+
+// privateCopy returns a copy without secrets.
+func privateCopy(attrs []attribute.KeyValue) []attribute.KeyValue {
+	return redact.Copy(attrs, strictRedaction())
 }
 
 // End ends the span, to be deferred directly: defer lens.End(span, &err). A
@@ -226,15 +261,16 @@ func End(span trace.Span, err *error) {
 	if _, isOff := span.(noop.Span); isOff {
 		return // the most frequent case, without a call
 	}
-	if span == nil || !span.IsRecording() {
+	ours, recorded := span.(*record.Span)
+	if !recorded && (span == nil || !span.IsRecording()) || recorded && !ours.IsRecording() {
 		if span != nil {
 			span.End()
 		}
 		return // recover is not called: a panic goes on untouched
 	}
 	if r := recover(); r != nil {
-		text := panicText(r)
-		if !alreadyRecorded(r) {
+		text := panics.Text(r)
+		if !panics.Recorded(r, "github.com/nemo-lens/lens.End") {
 			addException(span, attribute.String("exception.type", reflect.TypeOf(r).String()),
 				attribute.String("exception.message", text),
 				attribute.String("exception.stacktrace", string(debug.Stack())))
@@ -244,10 +280,14 @@ func End(span trace.Span, err *error) {
 		panic(r)
 	}
 	if err != nil && *err != nil && !canceled(span, *err) {
-		text := panicText(*err)
+		text := panics.Text(*err)
 		addException(span, attribute.String("exception.type", errtype.Of(*err)),
 			attribute.String("exception.message", text))
 		span.SetStatus(codes.Error, text)
+	}
+	if recorded {
+		ours.Finish()
+		return
 	}
 	span.End()
 }
@@ -267,67 +307,4 @@ func addException(span trace.Span, attrs ...attribute.KeyValue) {
 		return
 	}
 	span.AddEvent("exception", trace.WithAttributes(attrs...))
-}
-
-// panicText is the text of any value, also of one whose own method panics.
-func panicText(v any) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = fmt.Sprintf("<%T whose text cannot be made>", v)
-		}
-	}()
-	if err, ok := v.(error); ok {
-		return err.Error()
-	}
-	return fmt.Sprint(v)
-}
-
-// recent holds the panics that were recorded last, by identity. Together with
-// the stack it tells whether a span further in has recorded this one.
-var recent struct {
-	sync.Mutex
-	ids  [64][2]uintptr
-	next int
-}
-
-// alreadyRecorded reports whether the panic came through another End on this
-// goroutine, and remembers it when not. A panic that goes on is raised on top
-// of the frames of the inner End, so that frame is still on the stack; the
-// identity tells it from another panic in a deferred function.
-func alreadyRecorded(r any) bool {
-	id := *(*[2]uintptr)(unsafe.Pointer(&r))
-	recent.Lock()
-	known := false
-	for _, seen := range recent.ids {
-		known = known || seen == id
-	}
-	if !known {
-		recent.ids[recent.next%len(recent.ids)] = id
-		recent.next++
-	}
-	recent.Unlock()
-	return known && innerEndOnStack()
-}
-
-func innerEndOnStack() bool { return framesOf("github.com/nemo-lens/lens.End", 2) > 1 }
-
-// framesOf counts the frames of a function on the stack, up to enough.
-func framesOf(function string, enough int) (count int) {
-	pcs := make([]uintptr, 256)
-	for skip := 0; ; skip += len(pcs) {
-		n := runtime.Callers(skip, pcs)
-		frames := runtime.CallersFrames(pcs[:n])
-		for n > 0 {
-			f, more := frames.Next()
-			if f.Function == function {
-				count++
-			}
-			if !more {
-				break
-			}
-		}
-		if n < len(pcs) || count >= enough {
-			return count
-		}
-	}
 }

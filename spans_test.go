@@ -20,6 +20,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/nemo-lens/lens/internal/record/scoped"
 )
 
 // record sets telemetry up with a recorder that is read after shutdown.
@@ -46,7 +48,8 @@ func exceptions(s sdktrace.ReadOnlySpan) int {
 
 func TestOffReturnsTheSameContext(t *testing.T) {
 	recordSpans(t, "job")
-	ctx := context.WithValue(context.Background(), tracerKey{}, 1)
+	type key struct{}
+	ctx := context.WithValue(context.Background(), key{}, 1)
 	got, span := ManagedSpan(ctx, Step, "x", attribute.Int("i", 1))
 	require.True(t, got == ctx)
 	require.False(t, span.IsRecording())
@@ -225,17 +228,16 @@ func TestNilCountsAsTheDefault(t *testing.T) {
 	require.NoError(t, err)
 	var none context.Context
 	require.NotNil(t, WithTracer(none, Tracer()))
-	tracersInContext.Store(false)
+	scoped.TracersInUse.Store(false)
 }
 
 func TestFailedSetupKeepsTheLogger(t *testing.T) {
-	log()
-	before := logs.Load()
+	before := published.Load()
 	cfg := DefaultConfig()
 	cfg.Enabled, cfg.Exporter = true, "nowhere"
 	_, err := SetupTelemetry(context.Background(), cfg, WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	require.Error(t, err)
-	require.True(t, before == logs.Load())
+	require.True(t, before == published.Load())
 }
 
 func TestSecondSetupIsRefusedUntilShutdown(t *testing.T) {

@@ -7,9 +7,63 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nemo-lens/lens/internal/gate"
+	"github.com/nemo-lens/lens/internal/pipeline"
+	"github.com/nemo-lens/lens/internal/pipeline/globals"
+	"github.com/nemo-lens/lens/internal/pipeline/plan"
+	"github.com/nemo-lens/lens/internal/report"
+	"github.com/nemo-lens/lens/internal/web/control"
 )
+
+// setup is what a set-up has published, in one piece. It does not change.
+type setup struct {
+	handle    *TelemetryHandle // nil before a set-up and after its shutdown
+	recording *plan.Running    // everything records into it; nil when nothing is recorded
+	traces    *pipeline.Traces // of recording, for the path of a span
+	strict    bool             // see WithStrictRedaction
+	log       *report.Log
+}
+
+// published is never nil. Whoever replaces it holds setupMu.
+var (
+	published atomic.Pointer[setup]
+	setupMu   sync.Mutex
+)
+
+func init() {
+	published.Store(&setup{log: report.New(nil)})
+	registryChanged = groupsChanged
+}
+
+// providers are what the handle gives out and what OpenTelemetry's globals are.
+var providers = globals.All{Tracers: globals.Tracers{TracerSettings: &globals.TracerSettings{Traces: activeTraces, Global: true}}}
+
+// publish makes s what the process records into.
+func publish(s setup) {
+	var p *pipeline.Pipeline
+	if s.recording != nil {
+		p = s.recording.Pipeline
+		s.traces = p.Traces
+	}
+	published.Store(&s)
+	providers.Use(p)
+}
+
+// activeTraces returns where spans go, nil when they go nowhere, and whether anything is
+// recorded at all.
+func activeTraces() (traces *pipeline.Traces, active bool) {
+	s := published.Load()
+	return s.traces, s.recording != nil
+}
+
+// log is the library's own.
+func log() *report.Log { return published.Load().log }
+
+func warn(kind, text string) { log().Warn(kind, text) }
+
+func strictRedaction() bool { return published.Load().strict }
 
 // enabled is the set that every gate reads, never nil. Writers hold groups.mu.
 var enabled = gate.NewPointer(gate.New(nil))
@@ -152,8 +206,8 @@ func describe(r GroupResolver, spec string, set GroupSet, unknown *UnknownGroupE
 	return "", ""
 }
 
-// registryChanged is called by a registry after every change, without its lock.
-func registryChanged(r *GroupRegistry, added string) {
+// groupsChanged resolves the stored spec again when a registry has changed.
+func groupsChanged(r *GroupRegistry, added string) {
 	groups.mu.Lock()
 	if current, ok := groups.resolver.(*GroupRegistry); !ok || current != r {
 		groups.mu.Unlock()
@@ -166,7 +220,7 @@ func registryChanged(r *GroupRegistry, added string) {
 	}
 	warn, _ := applyLocked(r, groups.spec, false)
 	groups.mu.Unlock()
-	if added != "" && active.Load() != nil {
+	if added != "" && published.Load().recording != nil {
 		log().Warn("late "+added, "span groups of \""+added+"\" were registered after SetupTelemetry; they apply from now on. Register before set-up to record from the start")
 	}
 	warn()
@@ -182,4 +236,52 @@ func PendingSpanGroups() []string {
 	groups.mu.Lock()
 	defer groups.mu.Unlock()
 	return slices.Clone(groups.pending)
+}
+
+// groupSwitch changes the groups for a time; see control.go.
+var groupSwitch = &control.Switch{Groups: groupsOfProcess{}}
+
+// groupsOfProcess are the groups above, for the switch.
+type groupsOfProcess struct{}
+
+func (groupsOfProcess) Setting() (control.Setting, uint64) {
+	groups.mu.Lock()
+	defer groups.mu.Unlock()
+	if groups.stored {
+		return control.Setting{Spec: groups.spec}, groups.revision
+	}
+	return control.Setting{Pinned: true, Groups: groupNames(EnabledSpanGroups())}, groups.revision
+}
+
+func (groupsOfProcess) Check(s control.Setting) error {
+	if s.Pinned {
+		return nil
+	}
+	groups.mu.Lock()
+	resolver := groups.resolver
+	groups.mu.Unlock()
+	_, err := Config{Groups: resolver}.resolver().Resolve(s.Spec)
+	return err
+}
+
+func (groupsOfProcess) Set(s control.Setting, revision uint64) (uint64, bool, error) {
+	groups.mu.Lock()
+	if groups.revision != revision {
+		groups.mu.Unlock()
+		return 0, false, nil
+	}
+	warn, err := func() {}, error(nil)
+	if s.Pinned {
+		gs := make([]SpanGroup, len(s.Groups))
+		for i, g := range s.Groups {
+			gs[i] = SpanGroup(g)
+		}
+		pinLocked(gs...)
+	} else {
+		warn, err = applyLocked(groups.resolver, s.Spec, true)
+	}
+	now := groups.revision
+	groups.mu.Unlock()
+	warn()
+	return now, err == nil, err
 }

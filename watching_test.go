@@ -124,7 +124,7 @@ func TestFlightRecorderCannotBeUsed(t *testing.T) {
 	// A rank that would record to the file alone is then as it is without one.
 	h, _, _ = watched(t, 3, func(c *Config) { c.FlightDir = filepath.Join(file, "below") })
 	assert.False(t, IsSpanGroupEnabled(Step))
-	assert.Nil(t, h.pipeline)
+	assert.Nil(t, h.recording)
 }
 
 func TestStalledSpans(t *testing.T) {

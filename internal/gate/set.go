@@ -67,6 +67,10 @@ func (s *Set) Has(name string) bool {
 	return s.self.Has(name)
 }
 
+// MayHave reports whether a name of length n can be in the set, which must not be
+// nil. It is so small that it is compiled into the caller.
+func (s *Set) MayHave(n int) bool { return s.lengths[n&63] }
+
 // Len returns the number of names.
 func (s *Set) Len() int {
 	if s == nil {

@@ -51,7 +51,7 @@ func TestIDsUseEveryBit(t *testing.T) {
 	t.Parallel()
 	var ones, zeros [24]byte
 	for range 200 {
-		tid, sid := identity.RandomTraceID(), identity.RandomSpanID()
+		tid, sid := identity.RandomIDs()
 		for i, b := range append(tid[:], sid[:]...) {
 			ones[i] |= b
 			zeros[i] |= ^b

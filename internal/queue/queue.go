@@ -84,6 +84,9 @@ func (q *Queue[T]) Put(item T) {
 	q.lock()
 	if q.waiting >= q.limit && !q.waitForRoom() {
 		q.mu.Unlock()
+		// Producers that make more than can be exported leave the worker no core, and
+		// without it there will never be room.
+		runtime.Gosched()
 		return
 	}
 	q.add(item)

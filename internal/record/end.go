@@ -33,6 +33,13 @@ func (s *Span) End(opts ...trace.SpanEndOption) {
 	s.end(tick, stamp)
 }
 
+// Finish is End without options, for a caller that has itself seen to a panic.
+func (s *Span) Finish() {
+	if s != nil && !s.ended() {
+		s.end(s.tracer.provider.tick(), time.Time{})
+	}
+}
+
 // end reports false if the span had ended.
 func (s *Span) end(tick int64, stamp time.Time) bool {
 	if !s.change() {
@@ -51,7 +58,6 @@ func (s *Span) end(tick int64, stamp time.Time) bool {
 		s.setEnd(p.now().In(s.StartTime().Location()))
 	default:
 		s.tick = s.start + (tick - s.tick)
-		s.endInUTC = s.bits&startInUTC != 0
 	}
 	if s.more != nil {
 		s.more.index = nil
@@ -85,17 +91,14 @@ func (s *Span) setStart(t time.Time) {
 		s.rarity().start = t.Round(0)
 		s.bits |= oddStart
 	case t.Location() == time.UTC:
-		s.bits |= startInUTC
+		s.bits |= inUTC
 	}
 }
 
 func (s *Span) setEnd(t time.Time) {
 	s.tick = t.UnixNano()
-	switch {
-	case !exact(t, s.tick):
+	if !exact(t, s.tick) || (t.Location() == time.UTC) != (s.bits&inUTC != 0) {
 		s.rarity().end = t.Round(0)
-	case t.Location() == time.UTC:
-		s.endInUTC = true
 	}
 }
 

@@ -14,10 +14,10 @@ func (p *Provider) newIDs(ctx context.Context, in trace.TraceID) (trace.TraceID,
 	if p.ids != nil {
 		return p.askForIDs(ctx, in)
 	}
-	if !in.IsValid() {
-		in = identity.RandomTraceID()
+	if in.IsValid() {
+		return in, identity.RandomSpanID()
 	}
-	return in, identity.RandomSpanID()
+	return identity.RandomIDs()
 }
 
 func (p *Provider) askForIDs(ctx context.Context, in trace.TraceID) (t trace.TraceID, s trace.SpanID) {

@@ -18,22 +18,25 @@ func newLimits(l sdktrace.SpanLimits) limits {
 	return limits{l}
 }
 
-// concern reports whether fit can change a value of this type.
-func (l *limits) concern(t attribute.Type) bool {
-	switch t {
+// concern reports whether fit may change v. It is asked of every attribute.
+func (l *limits) concern(v *attribute.Value) bool {
+	switch v.Type() {
+	case attribute.BOOL, attribute.INT64, attribute.FLOAT64:
+		return false
+	case attribute.STRING:
+		return l.AttributeValueLengthLimit >= 0 && len(v.AsString()) > l.AttributeValueLengthLimit
+	case attribute.STRINGSLICE, attribute.BYTESLICE:
+		return l.AttributeValueLengthLimit >= 0
 	case attribute.SLICE, attribute.MAP:
 		return true
-	case attribute.STRING, attribute.STRINGSLICE, attribute.BYTESLICE:
-		return l.AttributeValueLengthLimit >= 0
 	}
 	return false
 }
 
-// fit returns the value with no key of a map twice, nothing deeper than the limit,
-// and no text longer than the limit.
-func (l *limits) fit(v attribute.Value) attribute.Value {
-	v, _ = fit(v, l.AttributeValueDepthLimit, l.AttributeValueLengthLimit)
-	return v
+// fit replaces the value by one with no key of a map twice, nothing deeper than the
+// limit, and no text longer than the limit.
+func (l *limits) fit(v *attribute.Value) {
+	*v, _ = fit(*v, l.AttributeValueDepthLimit, l.AttributeValueLengthLimit)
 }
 
 // fitAll does the same for attributes of events and links, whose texts have no

@@ -9,11 +9,27 @@ import (
 const (
 	shardCount = 64
 	shardBits  = 6
-	untracked  = 255 // the shard of a span that is in no list
 )
 
-// openTable knows the spans that have started and not ended. It is a list a
-// shard, through the spans themselves.
+// place is where a span is in the table: its shard in the lowest bits, and above them
+// one more than its index there.
+type place uint32
+
+const (
+	untracked place = 0
+	maxOpen         = 1<<(32-shardBits) - 2
+)
+
+// keptOpen is the room for spans that an empty shard keeps.
+const keptOpen = 1024
+
+func (p place) shard() int { return int(p & (shardCount - 1)) }
+func (p place) index() int { return int(p>>shardBits) - 1 }
+
+func placeOf(shard, index int) place { return place(index+1)<<shardBits | place(shard) }
+
+// openTable knows the spans that have started and not ended: a list a shard, in which
+// each span knows its place.
 //
 // It holds its spans strongly, on purpose: abandoned spans are what it is for.
 // It has a limit on their number instead of an expiry, because an expiry would
@@ -35,8 +51,8 @@ type openTable struct {
 type shard struct {
 	mu             sync.Mutex
 	closed         bool
-	first          *Span
-	used, allowed  int64
+	open           []*Span
+	allowed        int // of open
 	started, ended uint64
 	lookups        atomic.Int32 // of parents, under way
 	_              [64]byte     // neighbours are locked by other cores
@@ -46,6 +62,7 @@ func (t *openTable) init(limit int, onFull func(int)) {
 	if limit <= 0 {
 		limit = DefaultOpenLimit
 	}
+	limit = min(limit, maxOpen)
 	t.limit, t.onFull, t.closed = limit, onFull, make(chan struct{})
 	t.chunk = int64(min(max(limit/4096, 1), 64))
 	t.spare.Store(int64(limit))
@@ -55,28 +72,22 @@ func (t *openTable) init(limit int, onFull func(int)) {
 // of the stack tells goroutines apart; any shard would be right.
 func (t *openTable) here() *shard { return &t.shards[hereIndex()] }
 
-func hereIndex() uint8 {
+func hereIndex() int {
 	var onStack byte
 	page := uint32(uintptr(unsafe.Pointer(&onStack)) >> 12)
-	return uint8(page * 0x9e3779b9 >> (32 - shardBits))
+	return int(page * 0x9e3779b9 >> (32 - shardBits))
 }
 
 // enter tracks a span, unless too many are.
 func (t *openTable) enter(s *Span) {
 	index := hereIndex()
 	sh := &t.shards[index]
-	s.shard = untracked
 	sh.mu.Lock()
 	sh.started++
-	ok := sh.closed || sh.used < sh.allowed || t.allow(sh)
+	ok := sh.closed || len(sh.open) < sh.allowed || t.allow(sh)
 	if ok && !sh.closed {
-		sh.used++
-		s.shard = index
-		s.next = sh.first
-		if s.next != nil {
-			s.next.previous = s
-		}
-		sh.first = s
+		s.place = placeOf(index, len(sh.open))
+		sh.open = append(sh.open, s)
 	}
 	sh.mu.Unlock()
 	if !ok && !t.full.Load() && t.full.CompareAndSwap(false, true) && t.onFull != nil {
@@ -87,7 +98,7 @@ func (t *openTable) enter(s *Span) {
 // allow lets the shard have more of the limit. sh.mu is held.
 func (t *openTable) allow(sh *shard) bool {
 	if t.spare.Add(-t.chunk) >= 0 {
-		sh.allowed += t.chunk
+		sh.allowed += int(t.chunk)
 		return true
 	}
 	t.spare.Add(t.chunk)
@@ -96,32 +107,33 @@ func (t *openTable) allow(sh *shard) bool {
 
 // leave forgets a span.
 func (t *openTable) leave(s *Span) {
-	index := s.shard
-	if index == untracked {
+	// Without the lock of the shard the index may change, but not the shard.
+	at := place(atomic.LoadUint32((*uint32)(&s.place)))
+	if at == untracked {
 		sh := t.here()
 		sh.mu.Lock()
 		sh.ended++
 		sh.mu.Unlock()
 		return
 	}
-	sh := &t.shards[index]
+	sh := &t.shards[at.shard()]
 	sh.mu.Lock()
 	sh.ended++
-	if s.previous != nil {
-		s.previous.next = s.next
-	} else {
-		sh.first = s.next
+	end := len(sh.open) - 1
+	if i := s.place.index(); i != end {
+		last := sh.open[end]
+		sh.open[i] = last
+		atomic.StoreUint32((*uint32)(&last.place), uint32(placeOf(at.shard(), i)))
 	}
-	if s.next != nil {
-		s.next.previous = s.previous
+	sh.open[end] = nil
+	sh.open = sh.open[:end]
+	if end == 0 && cap(sh.open) > keptOpen {
+		sh.open = nil
 	}
-	sh.used--
-	if sh.allowed-sh.used >= 2*t.chunk {
-		sh.allowed -= t.chunk
+	if sh.allowed-end >= 2*int(t.chunk) {
+		sh.allowed -= int(t.chunk)
 		t.spare.Add(t.chunk)
 	}
-	// An ended span that waits in a queue keeps no other alive.
-	s.previous, s.next = nil, nil
 	sh.mu.Unlock()
 }
 
@@ -132,9 +144,7 @@ func (t *openTable) all(last bool) []*Span {
 		sh := &t.shards[i]
 		sh.mu.Lock()
 		sh.closed = sh.closed || last
-		for s := sh.first; s != nil; s = s.next {
-			spans = append(spans, s)
-		}
+		spans = append(spans, sh.open...)
 		sh.mu.Unlock()
 	}
 	return spans
@@ -142,7 +152,7 @@ func (t *openTable) all(last bool) []*Span {
 
 // Open returns the number of spans that are tracked now.
 func (p *Provider) Open() int {
-	return int(p.open.sum(func(sh *shard) uint64 { return uint64(sh.used) }))
+	return int(p.open.sum(func(sh *shard) uint64 { return uint64(len(sh.open)) }))
 }
 
 // Started returns the number of recorded spans started, tracked or not.

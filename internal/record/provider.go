@@ -38,6 +38,7 @@ type Provider struct {
 	scoped     func(context.Context) []attribute.KeyValue
 	watcher    Watcher
 	clock      func() time.Time
+	wall       wallClock
 	onFault    func(Fault, string)
 	common     common
 	processors atomic.Pointer[processors] // nil: none
@@ -71,6 +72,7 @@ func New(s Settings) *Provider {
 	}
 	p.rule = ruleOf(p.sampler)
 	p.common.provider = p
+	p.wall.from.Store(-wallLasts)
 	p.open.init(s.OpenLimit, s.OnOpenLimit)
 	p.processors.Store(newProcessors(p, s.Processors))
 	return p
@@ -97,9 +99,6 @@ func (p *Provider) Tracer(name string, opts ...trace.TracerOption) trace.Tracer 
 	return p.tracer(instrumentation.Scope{Name: name, Version: c.InstrumentationVersion(), SchemaURL: c.SchemaURL(), Attributes: attrs})
 }
 
-// Sampler returns the sampler.
-func (p *Provider) Sampler() sdktrace.Sampler { return p.sampler }
-
 // Scope returns the tracer of a scope that is no more than a name, after Shutdown
 // too.
 func (p *Provider) Scope(name string) *Tracer { return p.tracer(instrumentation.Scope{Name: name}) }
@@ -121,6 +120,44 @@ func (p *Provider) now() time.Time {
 		return p.clock()
 	}
 	return time.Now()
+}
+
+// wallClock is what has to be added to the monotonic clock for the wall clock. It
+// changes only when somebody sets that, so it is looked up anew from time to time and
+// the start of a span reads one clock and not two.
+type wallClock struct {
+	from, offset atomic.Int64 // when offset was looked up; nanoseconds
+	looking      atomic.Bool
+}
+
+const (
+	wallLasts    = int64(10 * time.Millisecond)
+	wallAccuracy = int64(2 * time.Microsecond)
+)
+
+// times is now: in Unix nanoseconds, and on the monotonic clock.
+func (p *Provider) times() (wall, tick int64) {
+	if p.clock != nil {
+		now := p.clock()
+		return now.UnixNano(), int64(now.Sub(base))
+	}
+	tick = int64(time.Since(base))
+	if uint64(tick-p.wall.from.Load()) < uint64(wallLasts) {
+		return tick + p.wall.offset.Load(), tick
+	}
+	return p.wall.lookUp(tick)
+}
+
+func (w *wallClock) lookUp(before int64) (wall, tick int64) {
+	now := time.Now()
+	wall, tick = now.UnixNano(), int64(now.Sub(base))
+	// Now reads two clocks, and the thread may have been interrupted between them.
+	if int64(time.Since(base))-before <= wallAccuracy && w.looking.CompareAndSwap(false, true) {
+		w.offset.Store(wall - tick)
+		w.from.Store(tick)
+		w.looking.Store(false)
+	}
+	return wall, tick
 }
 
 // tick is now on the monotonic clock.

@@ -70,7 +70,10 @@ func (s *Span) Parent() trace.SpanContext {
 		return trace.SpanContext{}
 	}
 	parent := trace.SpanContextConfig{
-		TraceID: s.traceID, SpanID: s.parentID, TraceFlags: s.parentFlags, Remote: s.bits&remoteParent != 0,
+		TraceID: s.traceID, SpanID: s.parentID, TraceFlags: s.flags &^ trace.FlagsSampled, Remote: s.bits&remoteParent != 0,
+	}
+	if s.bits&parentSampled != 0 {
+		parent.TraceFlags |= trace.FlagsSampled
 	}
 	if s.bits&parentSharesState != 0 {
 		parent.TraceState = s.TraceState()
@@ -87,7 +90,7 @@ func (s *Span) Name() string {
 }
 
 // SpanKind returns the kind, which is never Unspecified.
-func (s *Span) SpanKind() trace.SpanKind { return trace.SpanKind(s.kind) }
+func (s *Span) SpanKind() trace.SpanKind { return trace.SpanKind(s.bits & kindBits) }
 
 // StartUnixNano returns the start in nanoseconds since 1970.
 func (s *Span) StartUnixNano() int64 { return s.start }
@@ -105,7 +108,7 @@ func (s *Span) StartTime() time.Time {
 	if s.bits&oddStart != 0 {
 		return s.more.start
 	}
-	return at(s.start, s.bits&startInUTC != 0)
+	return at(s.start, s.bits&inUTC != 0)
 }
 
 // EndTime returns the end, as wall clock time; zero for an open span.
@@ -116,7 +119,7 @@ func (s *Span) EndTime() time.Time {
 	if s.more != nil && s.more.rare != nil && !s.more.end.IsZero() {
 		return s.more.end
 	}
-	return at(s.tick, s.endInUTC)
+	return at(s.tick, s.bits&inUTC != 0)
 }
 
 func at(nano int64, utc bool) time.Time {
@@ -132,17 +135,17 @@ func at(nano int64, utc bool) time.Time {
 // which must not be changed.
 func (s *Span) Attributes() []attribute.KeyValue {
 	if s.ended() {
-		return s.attrs
+		return s.attrs.all()
 	}
 	if s.lockOpen() {
 		defer s.mu.Unlock()
 	}
-	return slices.Clone(s.attrs)
+	return slices.Clone(s.attrs.all())
 }
 
 // StartAttributes is Attributes without a copy, for a [Watcher] in SpanOpened, when
 // nobody else has the span. What it returns must not be kept.
-func (s *Span) StartAttributes() []attribute.KeyValue { return s.attrs }
+func (s *Span) StartAttributes() []attribute.KeyValue { return s.attrs.all() }
 
 // Events returns the events as Attributes returns the attributes.
 func (s *Span) Events() []sdktrace.Event {
@@ -223,6 +226,10 @@ func (s *Span) Scope() *instrumentation.Scope { return &s.tracer.scope }
 
 // Resource returns the resource of the provider.
 func (s *Span) Resource() *resource.Resource { return s.tracer.provider.resource }
+
+// IsPlain reports whether an ended span has nothing but a name, attributes and a
+// status without a description, and has lost nothing to the limits.
+func (s *Span) IsPlain() bool { return s.ended() && s.more == nil }
 
 // ReadOnly is the span as the SDK's exporters and processors take it.
 func (s *Span) ReadOnly() sdktrace.ReadOnlySpan { return s }

@@ -35,9 +35,7 @@ type Span struct {
 	// once the span has ended.
 	tick int64
 
-	attrs []attribute.KeyValue // no key twice
-
-	previous, next *Span // in the shard
+	attrs attributes // no key twice
 
 	more *more
 
@@ -45,29 +43,31 @@ type Span struct {
 	// that a queue of ended spans keeps nothing else alive.
 	carrier *spanContext
 
-	flags, parentFlags trace.TraceFlags
-	bits               bits // set at the start
-	kind               uint8
-	code               uint8
-	shard              uint8
-	endInUTC           bool
+	place place // in the table of open spans
+	bits  bits  // set at the start
+	flags trace.TraceFlags
+	code  uint8
 }
 
 var _ sdktrace.ReadWriteSpan = (*Span)(nil)
 
 const endedBit = 1 << 31
 
-type bits uint8
+// bits has the kind in its lowest three.
+type bits uint16
+
+const kindBits bits = 7
 
 const (
-	hasParent bits = 1 << iota
+	hasParent bits = 8 << iota
 	remoteParent
 	parentSharesState // the parent's trace state is the span's
 	oddParent         // more.parent is the parent
+	parentSampled     // the only flag in which a parent can differ
 	hasState          // more.traceState is the span's
-	startInUTC
-	oddStart  // more.start is the start
-	wallStart // the start was given without a reading of the monotonic clock
+	inUTC             // the start, and the end unless more.end is it
+	oddStart          // more.start is the start
+	wallStart         // the start was given without a reading of the monotonic clock
 )
 
 // origin is what the spans of a tracer and a group have in common.

@@ -102,11 +102,10 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	s.origin = t.originOf(group)
 	s.traceID, s.spanID, s.flags = traceID, spanID, flags
 	s.name = name
-	s.kind = uint8(trace.ValidateSpanKind(kind))
+	s.bits = bits(trace.ValidateSpanKind(kind))
 	s.descend(&from, &d)
 	if opts.start.IsZero() {
-		now := p.now()
-		s.start, s.tick = now.UnixNano(), int64(now.Sub(base))
+		s.start, s.tick = p.times()
 	} else {
 		s.setStart(opts.start)
 	}
@@ -116,7 +115,7 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	if len(d.attrs) > 0 {
 		s.set(d.attrs)
 	}
-	if len(attrs) > 0 {
+	if len(attrs) > 0 && !s.setFirst(attrs) {
 		s.set(attrs)
 	}
 	for i := range scoped {
@@ -195,21 +194,21 @@ func newSpan(n int) *Span {
 			Span
 			room [2]attribute.KeyValue
 		}{}
-		s.attrs = s.room[:0]
+		s.attrs = attributes{first: &s.room[0], room: 2}
 		return &s.Span
 	case n <= 4:
 		s := &struct {
 			Span
 			room [4]attribute.KeyValue
 		}{}
-		s.attrs = s.room[:0]
+		s.attrs = attributes{first: &s.room[0], room: 4}
 		return &s.Span
 	}
 	s := &struct {
 		Span
 		room [8]attribute.KeyValue
 	}{}
-	s.attrs = s.room[:0]
+	s.attrs = attributes{first: &s.room[0], room: 8}
 	return &s.Span
 }
 
@@ -235,8 +234,10 @@ func (s *Span) descend(from *parent, d *decision) {
 		s.bits |= oddParent
 		return
 	}
-	s.parentFlags = from.flags
 	s.bits |= hasParent | parentSharesState
+	if from.flags.IsSampled() {
+		s.bits |= parentSampled
+	}
 }
 
 // pass returns a span that does not record.

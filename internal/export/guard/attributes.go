@@ -2,12 +2,13 @@ package guard
 
 import (
 	"slices"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/nemo-lens/lens/internal/record"
 )
 
 // CleanResource returns res with its attributes and its schema URL repaired, and
@@ -119,7 +120,7 @@ type cleaned struct {
 func (c *cleaned) of(s sdktrace.ReadOnlySpan) {
 	res := s.Resource()
 	var place *instrumentation.Scope
-	if ours, ok := s.(interface{ Scope() *instrumentation.Scope }); ok {
+	if ours, ok := s.(*record.Span); ok {
 		if place = ours.Scope(); place == c.place && c.cleanResource != nil && res == c.resource {
 			return
 		}
@@ -134,6 +135,12 @@ func (c *cleaned) of(s sdktrace.ReadOnlySpan) {
 	c.dirty = c.cleanResource != res || c.cleanScope != scope
 }
 
+// isPlain is isFine for nearly all of the recorder's spans, without most of the looks.
+func (l TextLimits) isPlain(s *record.Span, group *cleaned) bool {
+	return s.IsPlain() && s.Scope() == group.place && s.Resource() == group.resource && !group.dirty &&
+		isShort(s.Name(), l.Name) && areShort(s.Attributes(), l.Value)
+}
+
 // isFine reports that nothing in s needs repair. It takes no copies, because nearly
 // every span is fine; that some need a closer look is no answer.
 func (l TextLimits) isFine(s sdktrace.ReadOnlySpan, group *cleaned) bool {
@@ -144,7 +151,7 @@ func (l TextLimits) isFine(s sdktrace.ReadOnlySpan, group *cleaned) bool {
 func areShort(attrs []attribute.KeyValue, limit int) bool {
 	for i := range attrs {
 		kv := &attrs[i]
-		if !utf8.ValidString(string(kv.Key)) {
+		if !isValid(string(kv.Key)) {
 			return false
 		}
 		switch kv.Value.Type() {
@@ -161,7 +168,7 @@ func areShort(attrs []attribute.KeyValue, limit int) bool {
 
 // isShort reports that s is valid and has no more bytes than it may have characters.
 func isShort(s string, limit int) bool {
-	return (limit < 0 || len(s) <= limit) && utf8.ValidString(s)
+	return (limit < 0 || len(s) <= limit) && isValid(s)
 }
 
 // fix returns a copy of s in which all text is valid and within the limits, or nil when

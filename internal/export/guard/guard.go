@@ -9,6 +9,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/nemo-lens/lens/internal/queue/outcome"
+	"github.com/nemo-lens/lens/internal/record"
 	"github.com/nemo-lens/lens/internal/report"
 )
 
@@ -88,6 +89,9 @@ func (e *exporter) repaired(spans []sdktrace.ReadOnlySpan) (out []sdktrace.ReadO
 // fix returns a copy of s, or nil when s needs no repair. A span is the SDK's or the program's:
 // reading one that is not whole can panic, which costs that one.
 func (e *exporter) fix(s sdktrace.ReadOnlySpan, group *cleaned) (fixed *span, err error) {
+	if own, ok := s.(*record.Span); ok && own != nil && e.limits.isPlain(own, group) {
+		return nil, nil
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = e.panicked("ExportSpans", p)

@@ -1,8 +1,10 @@
 package guard
 
 import (
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -37,10 +39,33 @@ func LimitsOf(value int) TextLimits {
 	return TextLimits{value, max(value, minNameLimit)}
 }
 
+// isValid is utf8.ValidString, faster for the short ASCII text that names, keys and
+// most values are: words that overlap instead of single bytes.
+func isValid(s string) bool {
+	const high = 0x8080808080808080
+	n := len(s)
+	b := unsafe.Slice(unsafe.StringData(s), n)
+	var all uint64
+	switch {
+	case n > 64:
+		return utf8.ValidString(s)
+	case n >= 8:
+		for i := 8; i < n; i += 8 {
+			all |= binary.NativeEndian.Uint64(b[i-8:])
+		}
+		all |= binary.NativeEndian.Uint64(b[n-8:])
+	case n >= 4:
+		all = uint64(binary.NativeEndian.Uint32(b) | binary.NativeEndian.Uint32(b[n-4:]))
+	case n > 0:
+		all = uint64(b[0] | b[n/2] | b[n-1])
+	}
+	return all&high == 0 || utf8.ValidString(s)
+}
+
 // ValidText returns s, or, if s is not valid UTF-8, a copy in which each run of
 // bad bytes is one U+FFFD.
 func ValidText(s string) string {
-	if utf8.ValidString(s) {
+	if isValid(s) {
 		return s
 	}
 	return strings.ToValidUTF8(s, replacement)

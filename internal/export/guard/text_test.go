@@ -281,3 +281,21 @@ func fixed(attrs []attribute.KeyValue) []attribute.KeyValue {
 	out, _ := fixAttributes(attrs, -1)
 	return out
 }
+
+// TestIsValid has every length up to beyond the words, with a bad or a long character at
+// every place.
+func TestIsValid(t *testing.T) {
+	for n := range 80 {
+		text := strings.Repeat("a", n)
+		if !isValid(text) {
+			t.Errorf("%d letters are valid", n)
+		}
+		for at := range n {
+			for _, mark := range []string{"\xff", "\x80", "é", "€"} {
+				if s := text[:at] + mark + text[at+1:]; isValid(s) != utf8.ValidString(s) {
+					t.Errorf("isValid(%q) is %v", s, isValid(s))
+				}
+			}
+		}
+	}
+}

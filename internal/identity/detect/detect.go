@@ -109,18 +109,14 @@ const maxFile = 64 << 10
 // readFile reads the file at the path below root. Unreadable is as good as
 // absent.
 func readFile(root string, path ...string) string {
-	data, err := readFileErr(root, path...)
+	f, err := os.Open(filepath.Join(append([]string{root}, path...)...))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // read only: closing loses nothing
+	data, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
 		return ""
 	}
 	return string(data)
-}
-
-func readFileErr(root string, path ...string) ([]byte, error) {
-	f, err := os.Open(filepath.Join(append([]string{root}, path...)...))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // read only: closing loses nothing
-	return io.ReadAll(io.LimitReader(f, maxFile))
 }

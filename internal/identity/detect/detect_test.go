@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/internal/identity/processstart"
 	"go.uber.org/goleak"
 
 	"github.com/nemo-lens/lens/internal/settings/envtext"
@@ -97,15 +100,6 @@ type vectors struct {
 			Expect    *int
 		}
 	} `json:"gpu_physical_index_nightly"`
-	ProcessStart struct {
-		Cases []struct {
-			Stat, Uptime string
-			ReadTime     float64 `json:"read_time"`
-			Ticks        int
-			Result       float64
-			Error        bool
-		}
-	} `json:"linux_process_create_time_nightly"`
 }
 
 func load(t testing.TB) (v vectors) {
@@ -119,7 +113,7 @@ func load(t testing.TB) (v vectors) {
 	}
 	for name, n := range map[string]int{
 		"SLURM": len(v.Slurm.Cases), "Kubernetes": len(v.Kubernetes.Cases), "GPU count": len(v.GPUCount.Cases),
-		"newer SLURM": len(v.SlurmNewer.Cases), "GPU index": len(v.GPUIndex.Cases), "process": len(v.ProcessStart.Cases),
+		"newer SLURM": len(v.SlurmNewer.Cases), "GPU index": len(v.GPUIndex.Cases),
 	} {
 		if n == 0 {
 			t.Fatalf("no %s vectors", name)
@@ -318,5 +312,17 @@ func BenchmarkDetectEverything(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Detect(opts)
+	}
+}
+
+func TestProcessStartAttribute(t *testing.T) {
+	t.Parallel()
+	if _, err := processstart.Time(); err != nil {
+		t.Skip(err)
+	}
+	got, warnings := Detect(Options{Lookup: envMap{}.lookup, Root: t.TempDir(), ProcessStart: true, Run: noFork(t)})
+	v, ok := value(got, "process.creation.time")
+	if _, err := time.Parse(time.RFC3339Nano, v.AsString()); !ok || err != nil || len(warnings) > 0 {
+		t.Errorf("%q, %v, warnings %q", v.AsString(), err, warnings)
 	}
 }

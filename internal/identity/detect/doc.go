@@ -4,8 +4,7 @@
 // [Detect] reads the environment and a few files under /proc and /sys. It never
 // fails, starts no process unless [Options.NvidiaSMI] asks for it, and records
 // neither command arguments nor the owner of the process. Outside Linux the
-// files do not exist and what they would say is left out; [ProcessStartTime]
-// returns an error there.
+// files do not exist and what they would say is left out.
 //
 // # GPU count
 //

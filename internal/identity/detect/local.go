@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/nemo-lens/lens/internal/identity/nvidia"
+	"github.com/nemo-lens/lens/internal/identity/processstart"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -22,7 +23,7 @@ func (d *detector) local() []attribute.KeyValue {
 	}
 	attrs = append(attrs, semconv.ProcessPIDKey.Int(os.Getpid()))
 	if d.ProcessStart {
-		if start, err := ProcessStartTime(); err == nil {
+		if start, err := processstart.Time(); err == nil {
 			attrs = append(attrs, semconv.ProcessCreationTimeKey.String(start.UTC().Format(time.RFC3339Nano)))
 		} else {
 			d.warn(err.Error())

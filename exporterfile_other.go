@@ -1,5 +1,0 @@
-//go:build !lens_noop && !unix
-
-package lens
-
-const openFlags = 0

@@ -1,9 +1,0 @@
-//go:build !lens_noop && unix
-
-package lens
-
-import "syscall"
-
-// openFlags make the opening of a named pipe that nobody reads an error; without
-// them it would wait for a reader for ever.
-const openFlags = syscall.O_NONBLOCK

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package plan
+
+const openFlags = 0
