@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
@@ -47,7 +48,7 @@ func ConfigureTelemetryEnv(cfg *TelemetryConfig) (runID string) {
 	for _, kv := range additions {
 		if err := os.Setenv(kv.name, kv.value); err != nil {
 			// The value may be a secret, so that it is left out.
-			slog.Warn("gym: cannot set a variable for the server processes", "variable", kv.name, "error", err)
+			gymlog.Log().Warn(kv.name, "gym: cannot set a variable for the server processes", "variable", kv.name, "error", err)
 		}
 	}
 	return runID
@@ -171,7 +172,7 @@ var warned sync.Map
 
 func warnOnce(w warning) {
 	if _, again := warned.LoadOrStore(w, true); !again {
-		w.log(slog.Default())
+		w.log(gymlog.Log().Logger())
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/nemo-lens/lens"
+	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -43,6 +44,7 @@ type initOptions struct {
 	serverName, serverType string
 	attrs                  []attribute.KeyValue
 	lens                   []lens.Option
+	logger                 *slog.Logger
 }
 
 // WithServerName gives the name of the server in the run's configuration.
@@ -57,8 +59,13 @@ func WithResourceAttributes(attrs ...attribute.KeyValue) InitOption {
 	return func(o *initOptions) { o.attrs = append(o.attrs, attrs...) }
 }
 
-// WithLensOptions passes options to [lens.SetupTelemetry]: a logger, an
-// exporter, a reader of metrics.
+// WithLogger sends the messages of this package, from the call of [InitTelemetry]
+// on, and those of lens to l. Without it, and before, they are written to standard
+// error as text, from level Info on; slog.Default() is never used.
+func WithLogger(l *slog.Logger) InitOption { return func(o *initOptions) { o.logger = l } }
+
+// WithLensOptions passes options to [lens.SetupTelemetry]: an exporter, a reader
+// of metrics. They win over what this package chooses.
 func WithLensOptions(opts ...lens.Option) InitOption {
 	return func(o *initOptions) { o.lens = append(o.lens, opts...) }
 }
@@ -118,6 +125,10 @@ func InitTelemetry(opts ...InitOption) *lens.TelemetryHandle {
 				opt(&o)
 			}
 		}
+		if o.logger != nil {
+			gymlog.Set(o.logger)
+			o.lens = slices.Concat([]lens.Option{lens.WithLogger(o.logger)}, o.lens)
+		}
 		telemetryState.current.Store(initialize(&o))
 	}
 	return GetTelemetry()
@@ -139,7 +150,7 @@ func IsMetricsExporterActive() bool { return telemetryState.current.Load().metri
 func initialize(o *initOptions) (t *telemetry) {
 	defer func() {
 		if v := recover(); v != nil {
-			slog.Warn("gym: telemetry is off: the set-up panicked", "panic", v)
+			gymlog.Log().Warn("", "gym: telemetry is off: the set-up panicked", "panic", v)
 			t = nil
 		}
 	}()
@@ -152,14 +163,14 @@ func initialize(o *initOptions) (t *telemetry) {
 	if h.IsExporting() {
 		t.handle = h
 		t.useMetrics()
-		slog.Info("gym: using the telemetry that the program has set up", "server", o.serverName,
+		gymlog.Log().Info("gym: using the telemetry that the application has set up", "server", o.serverName,
 			"exporting", h.IsExporting(), "run_id", h.RunID(), "groups", lens.EnabledSpanGroups().String())
 		return t
 	}
 	declareVariables()
 	cfg, err := lensConfig()
 	if err != nil {
-		slog.Warn("gym: telemetry is off: a variable cannot be read", "error", err)
+		gymlog.Log().Warn("", "gym: telemetry is off: a variable cannot be read", "error", err)
 		return nil
 	}
 	if !cfg.Enabled {
@@ -176,11 +187,11 @@ func initialize(o *initOptions) (t *telemetry) {
 		lens.WithRank(0, 1), all, lens.WithResourceAttributes(attrs...),
 	}, o.lens)...)
 	if errors.Is(err, lens.ErrAlreadySetUp) {
-		slog.Info("gym: the program has set lens up itself, so that this process exports nothing")
+		gymlog.Log().Info("gym: the application has set lens up itself, so that this process exports nothing")
 		return nil
 	}
 	if err != nil {
-		slog.Warn("gym: telemetry is off: the set-up failed", "error", err)
+		gymlog.Log().Warn("", "gym: telemetry is off: the set-up failed", "error", err)
 		return nil
 	}
 	if !h.IsExporting() { // OTEL_SDK_DISABLED, or every signal is off
@@ -193,7 +204,7 @@ func initialize(o *initOptions) (t *telemetry) {
 	}
 	if cfg.LogsEnabled {
 		if t.removeLogs, err = installLogBridge(h); err != nil {
-			slog.Warn("gym: log records are not exported", "error", err)
+			gymlog.Log().Warn("", "gym: log records are not exported", "error", err)
 		}
 	}
 	return t
@@ -258,7 +269,7 @@ func ShutdownTelemetry(timeout time.Duration) {
 	t.shutdown.Do(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				slog.Warn("gym: the shutdown of telemetry panicked", "panic", v)
+				gymlog.Log().Warn("", "gym: the shutdown of telemetry panicked", "panic", v)
 			}
 		}()
 		t.shared.stop() // while the last samples still count
@@ -269,7 +280,7 @@ func ShutdownTelemetry(timeout time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := t.handle.Shutdown(ctx); err != nil {
-			slog.Warn("gym: telemetry was not exported completely", "error", err)
+			gymlog.Log().Warn("", "gym: telemetry was not exported completely", "error", err)
 		}
 	})
 }
