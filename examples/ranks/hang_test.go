@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +52,10 @@ func TestWhoHangsAndWhere(t *testing.T) {
 		}
 		return len(files) == 8 && waiting == 7
 	})
+	// All of them at once: a rank that sees another die would end in order.
+	for _, cmd := range cmds {
+		require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+	}
 	for _, cmd := range cmds {
 		require.NoError(t, cmd.Process.Kill())
 	}
