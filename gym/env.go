@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/internal/identity"
 	"github.com/nemo-lens/lens/internal/settings/envtext"
 )
@@ -48,7 +47,7 @@ func ConfigureTelemetryEnv(cfg *TelemetryConfig) (runID string) {
 	for _, kv := range additions {
 		if err := os.Setenv(kv.name, kv.value); err != nil {
 			// The value may be a secret, so that it is left out.
-			gymlog.Log().Warn(kv.name, "gym: cannot set a variable for the server processes", "variable", kv.name, "error", err)
+			slog.Warn("gym: cannot set a variable for the server processes", "variable", kv.name, "error", err)
 		}
 	}
 	return runID
@@ -172,7 +171,7 @@ var warned sync.Map
 
 func warnOnce(w warning) {
 	if _, again := warned.LoadOrStore(w, true); !again {
-		w.log(gymlog.Log().Logger())
+		w.log(slog.Default())
 	}
 }
 

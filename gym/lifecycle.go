@@ -15,7 +15,6 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -44,7 +43,6 @@ type initOptions struct {
 	serverName, serverType string
 	attrs                  []attribute.KeyValue
 	lens                   []lens.Option
-	logger                 *slog.Logger
 }
 
 // WithServerName gives the name of the server in the run's configuration.
@@ -59,13 +57,8 @@ func WithResourceAttributes(attrs ...attribute.KeyValue) InitOption {
 	return func(o *initOptions) { o.attrs = append(o.attrs, attrs...) }
 }
 
-// WithLogger sends the messages of this package, from the call of [InitTelemetry]
-// on, and those of lens to l. Without it, and before, they are written to standard
-// error as text, from level Info on; slog.Default() is never used.
-func WithLogger(l *slog.Logger) InitOption { return func(o *initOptions) { o.logger = l } }
-
-// WithLensOptions passes options to [lens.SetupTelemetry]: an exporter, a reader
-// of metrics. They win over what this package chooses.
+// WithLensOptions passes options to [lens.SetupTelemetry]: a logger, an
+// exporter, a reader of metrics.
 func WithLensOptions(opts ...lens.Option) InitOption {
 	return func(o *initOptions) { o.lens = append(o.lens, opts...) }
 }
@@ -125,10 +118,6 @@ func InitTelemetry(opts ...InitOption) *lens.TelemetryHandle {
 				opt(&o)
 			}
 		}
-		if o.logger != nil {
-			gymlog.Set(o.logger)
-			o.lens = slices.Concat([]lens.Option{lens.WithLogger(o.logger)}, o.lens)
-		}
 		telemetryState.current.Store(initialize(&o))
 	}
 	return GetTelemetry()
@@ -150,7 +139,7 @@ func IsMetricsExporterActive() bool { return telemetryState.current.Load().metri
 func initialize(o *initOptions) (t *telemetry) {
 	defer func() {
 		if v := recover(); v != nil {
-			gymlog.Log().Warn("", "gym: telemetry is off: the set-up panicked", "panic", v)
+			slog.Warn("gym: telemetry is off: the set-up panicked", "panic", v)
 			t = nil
 		}
 	}()
@@ -163,14 +152,14 @@ func initialize(o *initOptions) (t *telemetry) {
 	if h.IsExporting() {
 		t.handle = h
 		t.useMetrics()
-		gymlog.Log().Info("gym: using the telemetry that the application has set up", "server", o.serverName,
+		slog.Info("gym: using the telemetry that the program has set up", "server", o.serverName,
 			"exporting", h.IsExporting(), "run_id", h.RunID(), "groups", lens.EnabledSpanGroups().String())
 		return t
 	}
 	declareVariables()
 	cfg, err := lensConfig()
 	if err != nil {
-		gymlog.Log().Warn("", "gym: telemetry is off: a variable cannot be read", "error", err)
+		slog.Warn("gym: telemetry is off: a variable cannot be read", "error", err)
 		return nil
 	}
 	if !cfg.Enabled {
@@ -187,11 +176,11 @@ func initialize(o *initOptions) (t *telemetry) {
 		lens.WithRank(0, 1), all, lens.WithResourceAttributes(attrs...),
 	}, o.lens)...)
 	if errors.Is(err, lens.ErrAlreadySetUp) {
-		gymlog.Log().Info("gym: the application has set lens up itself, so that this process exports nothing")
+		slog.Info("gym: the program has set lens up itself, so that this process exports nothing")
 		return nil
 	}
 	if err != nil {
-		gymlog.Log().Warn("", "gym: telemetry is off: the set-up failed", "error", err)
+		slog.Warn("gym: telemetry is off: the set-up failed", "error", err)
 		return nil
 	}
 	if !h.IsExporting() { // OTEL_SDK_DISABLED, or every signal is off
@@ -204,7 +193,7 @@ func initialize(o *initOptions) (t *telemetry) {
 	}
 	if cfg.LogsEnabled {
 		if t.removeLogs, err = installLogBridge(h); err != nil {
-			gymlog.Log().Warn("", "gym: log records are not exported", "error", err)
+			slog.Warn("gym: log records are not exported", "error", err)
 		}
 	}
 	return t
@@ -269,7 +258,7 @@ func ShutdownTelemetry(timeout time.Duration) {
 	t.shutdown.Do(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				gymlog.Log().Warn("", "gym: the shutdown of telemetry panicked", "panic", v)
+				slog.Warn("gym: the shutdown of telemetry panicked", "panic", v)
 			}
 		}()
 		t.shared.stop() // while the last samples still count
@@ -280,7 +269,7 @@ func ShutdownTelemetry(timeout time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := t.handle.Shutdown(ctx); err != nil {
-			gymlog.Log().Warn("", "gym: telemetry was not exported completely", "error", err)
+			slog.Warn("gym: telemetry was not exported completely", "error", err)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
 	"log/slog"
 	"os"
 	"strings"
@@ -307,10 +306,8 @@ func TestLifecycle45LogBridge(t *testing.T) {
 func TestLifecycle45RealLogBridge(t *testing.T) {
 	on(t, "NEMO_GYM_OTEL_LOGS_ENABLED=1", "NEMO_GYM_OTEL_EXPORTER=console", "NEMO_GYM_OTEL_METRICS_ENABLED=0")
 	var kept, exported lockedBuffer
-	original, out, flags := slog.Default(), log.Writer(), log.Flags()
-	defer func() { slog.SetDefault(original); log.SetOutput(out); log.SetFlags(flags) }()
-	before := textLogger(&kept)
-	slog.SetDefault(before)
+	captureLog(t, &kept)
+	before := slog.Default()
 	require.NotNil(t, InitTelemetry(quietly(lens.WithConsoleWriter(&exported))))
 	ctx, span := lens.ManagedSpan(context.Background(), Rollout, "x")
 	slog.InfoContext(ctx, "a record", "n", 7)
@@ -326,31 +323,6 @@ func TestLifecycle45RealLogBridge(t *testing.T) {
 	}
 	assert.Equal(t, 1, strings.Count(record, "\n"), exported.String())
 	assert.Contains(t, record, span.SpanContext().TraceID().String())
-}
-
-// What gym and lens have to say goes to the logger that was given, and never to
-// the default one, which belongs to the application.
-func TestLoggerIsNotTheDefaultOne(t *testing.T) {
-	original, out, flags := slog.Default(), log.Writer(), log.Flags()
-	defer func() { slog.SetDefault(original); log.SetOutput(out); log.SetFlags(flags) }()
-	var application, given lockedBuffer
-	slog.SetDefault(textLogger(&application))
-	on(t, "NEMO_GYM_OTEL_TRACES_ENABLED=maybe")
-	captureLog(t, io.Discard) // undoes what InitTelemetry sets
-	assert.Nil(t, InitTelemetry(WithLogger(textLogger(&given))))
-	_, err := NewPool(nil, PoolSettings{Limit: 3333, LimitPerHost: 3})
-	require.NoError(t, err)
-	assert.Contains(t, given.String(), "a variable cannot be read")
-	assert.Contains(t, given.String(), "limit=3333")
-
-	on(t)
-	require.NotNil(t, InitTelemetry(WithLogger(textLogger(&given)), WithLensOptions(lens.WithSpanExporter(failingExporter{}))))
-	_, span := lens.ManagedSpan(context.Background(), Rollout, "x")
-	span.End()
-	ShutdownTelemetry(0)
-	assert.Contains(t, given.String(), "level=WARN msg=\"lens: ")
-	assert.Contains(t, given.String(), "gym: telemetry was not exported completely")
-	assert.Empty(t, application.String())
 }
 
 func TestLifecycleMetrics(t *testing.T) {

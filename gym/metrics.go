@@ -2,13 +2,13 @@ package gym
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -92,7 +92,7 @@ func record(f func(*recorders)) (recorded bool) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			gymlog.Log().Debug(debugRecordingFailed, "panic", v)
+			slog.Debug(debugRecordingFailed, "panic", v)
 		}
 	}()
 	r := t.instruments()
@@ -108,7 +108,7 @@ func (t *telemetry) instruments() *recorders {
 	t.once.Do(func() {
 		r, err := newRecorders(t.meter)
 		if err != nil {
-			gymlog.Log().Debug(debugInstrumentsFailed, "error", err)
+			slog.Debug(debugInstrumentsFailed, "error", err)
 			return
 		}
 		t.recorders = r

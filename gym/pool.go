@@ -2,10 +2,10 @@ package gym
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/nemo-lens/lens/gym/connpool"
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 )
 
 // The labels of requests that go to no server of the run, beside the names of
@@ -49,7 +49,7 @@ func NewPool(base http.RoundTripper, s PoolSettings) (*connpool.Transport, error
 	if s.Workers == 0 {
 		s.Workers = 1
 	}
-	capacity, err := poolReports.Report(gymlog.Log().Logger(), s)
+	capacity, err := poolReports.Report(slog.Default(), s)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +63,6 @@ func poolMetrics() *connpool.Metrics {
 		return nil
 	}
 	return t.shared.pool.get(func() (*connpool.Metrics, error) {
-		return connpool.NewMetrics(t.meter, connpool.WithLogger(gymlog.Log().Logger()))
+		return connpool.NewMetrics(t.meter, connpool.WithLogger(slog.Default()))
 	})
 }

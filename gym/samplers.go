@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/gym/internal/memprofile"
 	"github.com/nemo-lens/lens/gym/internal/observer"
 	"github.com/nemo-lens/lens/gym/internal/sampler"
@@ -67,7 +67,7 @@ func launch(what string, s *slot, build func() (background, error)) (*Running, e
 }
 
 func notStarted(what string, reason error) error {
-	gymlog.Log().Info("gym: "+what+" was not started", "reason", reason)
+	slog.Info("gym: "+what+" was not started", "reason", reason)
 	return fmt.Errorf("gym: %s was not started: %w", what, reason)
 }
 
@@ -114,7 +114,7 @@ func StartMemoryProfiler(targets ...MemoryTarget) (*Running, error) {
 	}
 	return launch(what, &t.shared.profiler, func() (background, error) {
 		p, err := memprofile.New(t.meter, memprofile.Config{
-			Targets: roots, Interval: seconds(cfg.IntervalSeconds), Active: t.metricsActive, Logger: gymlog.Log().Logger(),
+			Targets: roots, Interval: seconds(cfg.IntervalSeconds), Active: t.metricsActive, Logger: slog.Default(),
 		})
 		if err != nil {
 			return nil, err
@@ -139,7 +139,7 @@ func StartObserver() (*Running, error) {
 	cfg, _ := TelemetryConfigFromEnv(DefaultTelemetryConfig()) // what cannot be read keeps its default
 	return launch("the process observer", &t.shared.observer, func() (background, error) {
 		return observer.Start(t.meter, observer.Config{
-			Interval: seconds(cfg.EventLoopSampleIntervalSeconds), TaskCount: cfg.EventLoopTaskCount, Logger: gymlog.Log().Logger(),
+			Interval: seconds(cfg.EventLoopSampleIntervalSeconds), TaskCount: cfg.EventLoopTaskCount, Logger: slog.Default(),
 		})
 	})
 }
@@ -182,7 +182,7 @@ func startGPU(run sampler.Runner) (*Running, error) {
 			visible = sampler.Select(text)
 		}
 		g, err := sampler.NewGPU(t.meter, sampler.GPUConfig{
-			Run: run, Interval: seconds(cfg.GPUSampleIntervalS), Visible: visible, Logger: gymlog.Log().Logger(),
+			Run: run, Interval: seconds(cfg.GPUSampleIntervalS), Visible: visible, Logger: slog.Default(),
 		})
 		if err != nil {
 			return nil, err

@@ -1,10 +1,10 @@
 package gym
 
 import (
+	"log/slog"
 	"sync"
 
 	"github.com/nemo-lens/lens/gym/connpool"
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/gym/internal/observer"
 	"github.com/nemo-lens/lens/gym/internal/operations"
 	"github.com/nemo-lens/lens/gym/internal/sampler"
@@ -45,7 +45,7 @@ func (l *lazy[T]) get(build func() (*T, error)) *T {
 		guarded(func() {
 			v, err := build()
 			if err != nil {
-				gymlog.Log().Debug(debugInstrumentsFailed, "error", err)
+				slog.Debug(debugInstrumentsFailed, "error", err)
 				return
 			}
 			l.made = v
@@ -58,7 +58,7 @@ func (l *lazy[T]) get(build func() (*T, error)) *T {
 func guarded(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			gymlog.Log().Debug(debugRecordingFailed, "panic", v)
+			slog.Debug(debugRecordingFailed, "panic", v)
 		}
 	}()
 	f()

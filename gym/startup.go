@@ -3,6 +3,7 @@ package gym
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens"
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 	"github.com/nemo-lens/lens/semconv"
 )
 
@@ -129,7 +129,7 @@ func (t *ServerTimeline) AnnounceServing() {
 		return
 	}
 	if err := t.setenv(StartupServeEnv, strconv.FormatInt(t.line.now().UnixNano(), 10)); err != nil {
-		gymlog.Log().Debug("gym: the hand-over to workers was not noted", "error", err)
+		slog.Debug("gym: the hand-over to workers was not noted", "error", err)
 	}
 	t.Report()
 }
@@ -179,7 +179,7 @@ func (t *ServerTimeline) reportStages() {
 func emitTree(ctx context.Context, root string, stages []Slice, attrs []attribute.KeyValue) {
 	sc, err := lens.EmitSpan(ctx, Startup, root, stages[0].Start, stages[len(stages)-1].End, attrs...)
 	if err != nil {
-		gymlog.Log().Debug("gym: the start-up was not reported", "error", err)
+		slog.Debug("gym: the start-up was not reported", "error", err)
 		return
 	}
 	emitStages(trace.ContextWithSpanContext(ctx, sc), root, stages, attrs)
@@ -189,7 +189,7 @@ func emitStages(ctx context.Context, root string, stages []Slice, attrs []attrib
 	for _, s := range stages {
 		own := append(slices.Clip(attrs), semconv.NeMoGymStartupStageKey.String(s.Name))
 		if _, err := lens.EmitSpan(ctx, Startup, root+"."+s.Name, s.Start, s.End, own...); err != nil {
-			gymlog.Log().Debug("gym: a stage of the start-up was not reported", "error", err)
+			slog.Debug("gym: a stage of the start-up was not reported", "error", err)
 		}
 	}
 }
@@ -218,6 +218,6 @@ func (t *ServerTimeline) ReportWhenServing(srv *http.Server, lastStage string) {
 // swallow keeps a panic of the telemetry from the application; defer it.
 func swallow(what string) {
 	if v := recover(); v != nil {
-		gymlog.Log().Debug("gym: "+what, "panic", fmt.Sprint(v))
+		slog.Debug("gym: "+what, "panic", fmt.Sprint(v))
 	}
 }

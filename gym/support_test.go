@@ -2,6 +2,7 @@ package gym
 
 import (
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"os"
@@ -11,8 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 )
 
 // clearEnv hides what the machine's environment says about telemetry until the
@@ -45,8 +44,16 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-// captureLog makes the package log to w until the test ends.
-func captureLog(t testing.TB, w io.Writer) { t.Cleanup(gymlog.Set(textLogger(w))) }
+// captureLog makes the default logger write to w until the test ends.
+func captureLog(t testing.TB, w io.Writer) {
+	before, out, flags := slog.Default(), log.Writer(), log.Flags()
+	slog.SetDefault(textLogger(w))
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		log.SetOutput(out)
+		log.SetFlags(flags)
+	})
+}
 
 // noMoreGoroutines waits until there are no more goroutines than before: those of earlier
 // tests may still be ending.

@@ -43,10 +43,6 @@ func NewAt(logger *slog.Logger, now func() time.Time) *Log {
 	return l
 }
 
-// Logger returns a logger with the same destination, for what takes one. It holds
-// nothing back.
-func (l *Log) Logger() *slog.Logger { return slog.New(l.handler) }
-
 // standardError is os.Stderr as it is at the time of the message. A closed
 // standard error costs the message and not the process.
 type standardError struct{}

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/nemo-lens/lens/gym/internal/gymlog"
 )
 
 // The instrument of [Waits] and its attribute.
@@ -103,7 +102,7 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 func safely(record func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			gymlog.Log().Debug("lens: recording an operation failed", "panic", v)
+			slog.Debug("lens: recording an operation failed", "panic", v)
 		}
 	}()
 	record()
