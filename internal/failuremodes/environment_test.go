@@ -239,6 +239,10 @@ func copyOfThisBinary(t *testing.T) string {
 	require.NoError(t, err)
 	defer func() { _ = in.Close() }()
 	path := filepath.Join(dir, "child")
+	// A process that another test starts meanwhile would have the file open for
+	// writing until it has become its program, and a file like that is not executed.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
 	require.NoError(t, err)
 	_, err = io.Copy(out, in)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -318,7 +319,10 @@ func TestNVIDIASMIAsksForFiveFields(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := "#!/bin/sh\nprintf '0, GPU-a, 1, 2, 3\\n# %s\\n' \"$*\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o755))
+	syscall.ForkLock.RLock() // a process started meanwhile would have it open: "text file busy"
+	err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o755)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := NVIDIASMI(background)
 	require.NoError(t, err)

@@ -22,6 +22,8 @@ import (
 func script(t *testing.T, body string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
+	syscall.ForkLock.RLock() // a process started meanwhile would have it open: "text file busy"
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte("#!/bin/sh\n"+body+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
