@@ -32,7 +32,7 @@ build:
 
 unit:
 	$(GO) test -race -shuffle=on -vet=off -timeout 8m ./... # check has vetted
-	$(GO) test -vet=off -run 'Allocat|Ratio' . ./instruments ./lenshttp ./lenslog ./gym # what -race would count or time wrongly
+	$(GO) test -vet=off -run 'Allocat|Ratio|Memory' . ./instruments ./internal/record ./lenshttp ./lenslog ./gym # what -race would count or time wrongly
 
 modules: ## the modules inside the repository; e2e has a target of its own
 	cd cmd/lensvet && $(GO) vet ./... && $(GO) test -vet=off ./... && $(GO) tool staticcheck ./...
