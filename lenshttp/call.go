@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/nemo-lens/lens/internal/record/errtype"
+	"github.com/nemo-lens/lens/internal/report"
 	"github.com/nemo-lens/lens/internal/web/httpbody"
 	"github.com/nemo-lens/lens/internal/web/resend"
 )
@@ -166,7 +167,7 @@ func (s clientSpan) SetAttributes(attrs ...attribute.KeyValue) {
 		case semconv.ErrorTypeKey:
 			continue
 		case semconv.URLFullKey:
-			kv.Value = attribute.StringValue(cleanURL(kv.Value.AsString()))
+			kv.Value = attribute.StringValue(report.CleanURL(kv.Value.AsString()))
 		case semconv.ServerAddressKey:
 			host := kv.Value.AsString()
 			kv.Value = attribute.StringValue(host[strings.LastIndexByte(host, '@')+1:])

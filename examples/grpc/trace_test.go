@@ -203,6 +203,26 @@ func TestTraceparentOfOthers(t *testing.T) {
 	assert.Len(t, byTrace, adopted+strangers, "what cannot be adopted begins a trace of its own")
 }
 
+// Nobody can tell which of several parents is the true one.
+func TestFieldD8SeveralTraceparents(t *testing.T) {
+	t.Parallel()
+	srv := otlptest.Start(t)
+	s := startServerProcess(t, on(srv, "rpc_server")...)
+	conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, conn.Close()) }()
+	const first, second = "0af7651916cd43dd8448eb211c80319c", "0af7651916cd43dd8448eb211c80319d"
+	ctx := metadata.AppendToOutgoingContext(t.Context(),
+		"traceparent", "00-"+first+"-00f067aa0ba902b7-01", "traceparent", "00-"+second+"-00f067aa0ba902b7-01")
+	_, err = healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	s.stop()
+
+	incoming := otlptest.One(t, srv.Spans(), call)
+	assert.False(t, incoming.ParentSpanID.IsValid())
+	assert.NotContains(t, []string{first, second}, incoming.TraceID.String())
+}
+
 // The status of the call is on the spans: an error for the client, while to the
 // server a service that it does not know is no fault of its own.
 func TestFailedCall(t *testing.T) {

@@ -339,6 +339,26 @@ func TestF4RedirectsAreNotFollowed(t *testing.T) {
 	require.Zero(t, elsewhere)
 }
 
+// Where a receiver sends to can be a secret, also when it is no URL at all.
+func TestFieldD6SecretsInALocation(t *testing.T) {
+	for _, location := range []string{
+		"/cb%zz?code=" + secret, "?x='a'&token=" + secret, "mailto:" + secret, "#a'" + secret, "http://user:" + secret + "%zz@127.0.0.1/",
+	} {
+		t.Run(location, func(t *testing.T) {
+			s := otlptest.Start(t)
+			s.SetFault(otlptest.Redirect(http.StatusTemporaryRedirect, location))
+			tm := setUp(t, config(to(httpProtocol, s.HTTPURL()), allSignals))
+			makeSpans(2)
+			measure(t, tm)
+			emit(tm, "hello")
+			err := tm.Shutdown(context.Background())
+			require.ErrorContains(t, err, "2 of 2 spans lost")
+			require.NotContains(t, err.Error(), secret)
+			require.NotContains(t, tm.log.String(), secret)
+		})
+	}
+}
+
 var behindProxy = program("C20", func() {
 	h := mustSetUp()
 	makeSpans(1)

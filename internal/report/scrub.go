@@ -32,13 +32,22 @@ func Scrub(s string) string {
 	return cut(s, maxText, cutMark)
 }
 
-// ErrorText is Scrub of what err says. It survives an Error method that panics
-// and a typed nil.
+// ErrorText is Scrub of what [Describe] finds err to say. It tolerates an Error method
+// that panics and a typed nil.
 func ErrorText(err error) string {
 	if err == nil {
 		return ""
 	}
-	return Scrub(text(err))
+	return Scrub(guarded(err))
+}
+
+func guarded(err error) (s string) {
+	defer func() {
+		if recover() != nil {
+			s = text(err) // fmt says what panicked
+		}
+	}()
+	return Describe(err)
 }
 
 // Scrubbed returns err itself when its text needs no scrubbing, and otherwise an
@@ -47,8 +56,7 @@ func Scrubbed(err error) error {
 	if err == nil {
 		return nil
 	}
-	raw := text(err)
-	if clean := Scrub(raw); clean != raw {
+	if clean := ErrorText(err); clean != text(err) {
 		return &scrubbedError{clean, err}
 	}
 	return err

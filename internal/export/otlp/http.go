@@ -36,7 +36,6 @@ type httpSender struct {
 	header    http.Header
 	url       *url.URL
 	transport *http.Transport
-	client    *http.Client
 }
 
 func newHTTP(o settings.OTLP, config *tls.Config) (*httpSender, error) {
@@ -65,10 +64,6 @@ func newHTTP(o settings.OTLP, config *tls.Config) (*httpSender, error) {
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}
-	s.client = &http.Client{
-		Transport:     s.transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 	return s, nil
 }
 
@@ -96,7 +91,8 @@ func (s *httpSender) prepare(request proto.Message) (attempt, error) {
 			return &failure{text: err.Error()}
 		}
 		r.Header = s.header.Clone()
-		answer, err := s.client.Do(r)
+		// Without a client: it would read the Location of a redirect, and quote it.
+		answer, err := s.transport.RoundTrip(r)
 		if err != nil {
 			return s.noAnswer(ctx, err)
 		}
@@ -195,10 +191,6 @@ func retryAfter(text string, now time.Time) time.Duration {
 func (s *httpSender) noAnswer(ctx context.Context, err error) *failure {
 	if ctx.Err() != nil {
 		return &failure{} // said by the caller, who knows why
-	}
-	var outer *url.Error // repeats method and address
-	if errors.As(err, &outer) {
-		err = outer.Err
 	}
 	f := &failure{code: codes.Unavailable, text: report.ErrorText(err), retry: true, cause: err}
 	var certificate *tls.CertificateVerificationError
