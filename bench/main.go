@@ -46,6 +46,7 @@ func scenarios() []scenario {
 		scenario{"memory", "Resident memory", false, memory},
 		scenario{"training", "A training loop", true, training},
 		scenario{"wire", "CPU time from start to received", true, wire},
+		scenario{"flight", "cost of the flight recorder", true, flightRecorder},
 		scenario{"open", "Heap of an open span", true, openSpans},
 		scenario{"setup", "SetupTelemetry and Shutdown", true, setUp},
 		scenario{"http-off", "HTTP middleware, spans off", true, middleware("default")},
