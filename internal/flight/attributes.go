@@ -3,9 +3,10 @@ package flight
 import (
 	"encoding/binary"
 	"math"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/nemo-lens/lens/internal/report/shorten"
 )
 
 const redacted = "[REDACTED]"
@@ -71,18 +72,10 @@ func (r *Recorder) appendAll(b []byte, base int, length uint32, attrs []attribut
 	return uint32(at-base) | missing
 }
 
-// cut shortens a text to at most limit bytes without cutting a letter in two.
+// cut shortens a text to at most limit bytes.
 func cut(s string, limit int) (_ string, was bool) {
 	if len(s) <= limit {
 		return s, false
 	}
-	return s[:letterEnd(s, limit)], true
-}
-
-// letterEnd is apart so that cut is inlined.
-func letterEnd(s string, limit int) int {
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return limit
+	return shorten.Bytes(s, limit), true
 }

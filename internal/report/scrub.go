@@ -3,7 +3,8 @@ package report
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/nemo-lens/lens/internal/report/shorten"
 )
 
 const (
@@ -70,16 +71,12 @@ type scrubbedError struct {
 func (e *scrubbedError) Error() string { return e.text }
 func (e *scrubbedError) Unwrap() error { return e.err }
 
-// cut shortens s to at most limit bytes, mark included, between two characters.
+// cut shortens s to at most limit bytes, mark included.
 func cut(s string, limit int, mark string) string {
 	if len(s) <= limit {
 		return s
 	}
-	n := limit - len(mark)
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + mark
+	return shorten.Bytes(s, limit-len(mark)) + mark
 }
 
 // secretNames ends the names whose values are taken out, in any case: x-api-key,

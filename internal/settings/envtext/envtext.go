@@ -10,7 +10,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/nemo-lens/lens/internal/report/shorten"
 )
 
 // Lookup reads one variable, as os.LookupEnv does.
@@ -70,10 +71,7 @@ func Shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "..."
+	return shorten.Bytes(text, limit) + "..."
 }
 
 // Quote shortens text and puts it in quotes, for a message.
