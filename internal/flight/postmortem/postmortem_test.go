@@ -32,6 +32,7 @@ type rank struct {
 	rec   *flight.Recorder
 	begun time.Time
 	trace trace.TraceID
+	shard byte // of all spans; 0 for any
 }
 
 func newRank(t testing.TB, dir string, number, of int, change ...func(*flight.Options)) *rank {
@@ -58,6 +59,9 @@ func (r *rank) begin(name string, in spanOf, after time.Duration, attrs ...attri
 	s := &flight.Start{Name: name, Group: "step", TraceID: r.trace, ParentID: in.id, Start: r.begun.Add(after).UnixNano(), Attributes: attrs}
 	for i := range s.SpanID {
 		s.SpanID[i] = byte(rand.Uint32() | 1)
+	}
+	if r.shard > 0 {
+		s.SpanID[7] = r.shard
 	}
 	return spanOf{r.rec.Begin(s), s.SpanID}
 }
@@ -99,6 +103,27 @@ func text(t testing.TB, r *Report, o TextOptions) string {
 	var b bytes.Buffer
 	require.NoError(t, r.Text(&b, o))
 	return b.String()
+}
+
+// Spans of the step before the last are overwritten, and none of the last.
+func TestWhoseLastStepIsWhole(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 8 {
+		until := "train.allreduce"
+		if i == 5 {
+			until = "train.forward"
+		}
+		r := newRank(t, dir, i, 8)
+		if i == 5 {
+			r.shard = 3
+		}
+		r.train(19, until)
+	}
+	r := dead(t, dir, Options{})
+	require.NotNil(t, r.Diverged)
+	assert.Equal(t, "train.forward", r.Diverged.Span)
+	require.Len(t, r.Diverged.Behind, 1)
+	assert.Equal(t, 5, r.Diverged.Behind[0].Rank)
 }
 
 func TestWhoHangsIsSaidFirst(t *testing.T) {

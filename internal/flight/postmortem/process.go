@@ -113,21 +113,42 @@ func (r *Report) summarize(path string, f *flight.File, names *interner) *Proces
 		}
 	}
 	allKept := len(p.steps) < keptSteps || p.steps[keptSteps-1].step < p.maxStep
-	p.whole = allKept && !f.CompleteSince.After(lastStepBegan(p, roots, f))
+	p.whole = allKept && !f.CompleteSince.After(lastStepBegan(p, roots, f, steps))
 	slices.Reverse(p.steps)
 	p.steps = slices.Clip(p.steps)
 	return p
 }
 
-// lastStepBegan is when the process came to its last step: with the first open span of
-// it or, when none is open, no later than with the last span that finished.
-func lastStepBegan(p *Process, roots []*node, f *flight.File) (began time.Time) {
+// lastStepBegan is a time after which all spans of the last step finished: that at which
+// the last span of an earlier step did or, when none is known, the start of the first
+// span of the last step that is open, or of the span that finished last.
+func lastStepBegan(p *Process, roots []*node, f *flight.File, steps map[trace.SpanID]int64) (began time.Time) {
+	var first time.Time // of the spans of the last step
+	see := func(start time.Time) {
+		if first.IsZero() || start.Before(first) {
+			first = start
+		}
+	}
+	for _, n := range allNodes(roots) {
+		if n.hasStep && n.step == p.maxStep {
+			see(n.span.Start)
+		}
+	}
 	if len(f.Ended) > 0 {
 		began = f.Ended[0].Start
 	}
-	for _, n := range allNodes(roots) {
-		if n.hasStep && n.step == p.maxStep && (began.IsZero() || n.span.Start.Before(began)) {
-			began = n.span.Start
+	if began.IsZero() || !first.IsZero() && first.Before(began) {
+		began = first
+	}
+	for i := range f.Ended {
+		if step, has := steps[f.Ended[i].SpanID]; has && step == p.maxStep {
+			see(f.Ended[i].Start)
+		}
+	}
+	for i := range f.Ended { // latest end first
+		s := &f.Ended[i]
+		if step, has := steps[s.SpanID]; has && step < p.maxStep && !s.End.After(first) {
+			return s.End
 		}
 	}
 	return began
