@@ -525,26 +525,62 @@ func (s *side) start(script *script, ctx context.Context) {
 	s.log = append(s.log, fmt.Sprint(contextText(trace.SpanContextFromContext(started)), trace.SpanFromContext(started).IsRecording(), started.Value(programKey{})))
 }
 
-func (s *side) step(script *script, span trace.Span) {
-	switch script.n(17) {
-	case 0, 1, 2, 3:
-		span.SetAttributes(attrs(script)...)
+// call reads a call of a span's method. The calls of several goroutines give the same
+// in any order when each has a span of its own, or when they are equal.
+func (s *side) call(script *script) func(trace.Span) {
+	switch script.n(10) {
+	default:
+		all := attrs(script)
+		return func(span trace.Span) { span.SetAttributes(all...) }
 	case 4, 5:
-		span.AddEvent(text(script), eventOptions(script)...)
+		name, opts := text(script), eventOptions(script)
+		return func(span trace.Span) { span.AddEvent(name, opts...) }
 	case 6:
-		span.AddLink(link(script))
+		l := link(script)
+		return func(span trace.Span) { span.AddLink(l) }
 	case 7:
 		opts := eventOptions(script)
 		if script.chance(2) {
 			opts = append(opts, trace.WithStackTrace(true))
 			s.stacks = true
 		}
-		span.RecordError(pick(script, nil, errProgram, fmt.Errorf("wrapped %w", errProgram), error(ownError{}), error(&ownError{})), opts...)
+		err := pick(script, nil, errProgram, fmt.Errorf("wrapped %w", errProgram), error(ownError{}), error(&ownError{}))
+		return func(span trace.Span) { span.RecordError(err, opts...) }
 	case 8:
-		span.SetStatus(pick(script, codes.Unset, codes.Error, codes.Ok, codes.Code(7)), text(script))
+		code, description := pick(script, codes.Unset, codes.Error, codes.Ok, codes.Code(7)), text(script)
+		return func(span trace.Span) { span.SetStatus(code, description) }
 	case 9:
-		span.SetName(text(script))
-	case 10, 11, 12:
+		name := text(script)
+		return func(span trace.Span) { span.SetName(name) }
+	}
+}
+
+// together makes calls from several goroutines at the same time.
+func (s *side) together(script *script, span trace.Span) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	if script.n(2) == 0 {
+		call := s.call(script)
+		for range 2 + script.n(3) {
+			wg.Go(func() { call(span) })
+		}
+		return
+	}
+	used := map[trace.SpanID]bool{}
+	for range 2 + script.n(3) {
+		own, call := s.seen[script.n(len(s.seen))].span, s.call(script)
+		if id := own.SpanContext().SpanID(); !used[id] {
+			used[id] = true
+			wg.Go(func() { call(own) })
+		}
+	}
+}
+
+func (s *side) step(script *script, span trace.Span) {
+	switch script.n(11) {
+	default:
+		s.call(script)(span)
+	case 4, 5:
 		var opts []trace.SpanEndOption
 		if script.chance(2) {
 			opts = append(opts, trace.WithTimestamp(timestamp(script)))
@@ -558,19 +594,21 @@ func (s *side) step(script *script, span trace.Span) {
 		} else {
 			span.End(opts...)
 		}
-	case 13:
+	case 6:
 		s.log = append(s.log, fmt.Sprint(s.provider.ForceFlush(context.Background())))
-	case 14:
+	case 7:
 		// So that children are started from a span that the context does not carry itself.
 		s.seen = append(s.seen, seen{trace.ContextWithSpan(context.WithValue(context.Background(), programKey{}, 2), span), span})
-	case 15:
+	case 8:
 		if script.chance(8) {
 			s.log = append(s.log, fmt.Sprint(s.provider.Shutdown(context.Background())))
 			_, after := s.provider.Tracer("after").Start(context.Background(), "after")
 			s.log = append(s.log, fmt.Sprint(after.IsRecording(), contextText(after.SpanContext())))
 		}
-	case 16:
+	case 9:
 		time.Sleep(time.Duration(script.n(250)) * 7 * time.Millisecond)
+	case 10:
+		s.together(script, span)
 	}
 	s.note("", span)
 }
