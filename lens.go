@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +93,7 @@ func SetupTelemetry(ctx context.Context, cfg Config, opts ...Option) (*Telemetry
 type resolution struct {
 	options
 	cfg         Config
+	env         settings.Lookup // the environment, read once
 	log         *report.Log
 	runID       string
 	runIDSource identity.RunIDSource
@@ -103,10 +103,10 @@ type resolution struct {
 }
 
 func resolveSetup(cfg Config, opts []Option) *resolution {
-	r := &resolution{options: chosen(opts), cfg: cfg}
+	r := &resolution{options: chosen(opts), cfg: cfg, env: envtext.Process().Lookup}
 	r.log = report.New(r.logger)
-	r.runID, r.runIDSource = identity.RunID(cfg.RunID, os.LookupEnv)
-	r.disabled, r.warnings = settings.SDKDisabled(os.LookupEnv)
+	r.runID, r.runIDSource = identity.RunID(cfg.RunID, r.env)
+	r.disabled, r.warnings = settings.SDKDisabled(r.env)
 	for _, text := range cfg.origins.Warnings {
 		r.warnings = append(r.warnings, envtext.Warning(text))
 	}
@@ -147,7 +147,7 @@ func (r *resolution) check() (err error) {
 		r.log.Warn("run id", fmt.Sprintf("the %d processes of the job have random run ids, each its own: set %s, torchrun's --rdzv-id, or "+
 			"nemo.run.id in OTEL_RESOURCE_ATTRIBUTES to one id for all of them", r.worldSize, r.cfg.origins.Giver("RUN_ID", "Config.RunID", false)))
 	}
-	r.cfg.ServiceName = r.cfg.effectiveServiceName(os.LookupEnv)
+	r.cfg.ServiceName = r.cfg.effectiveServiceName(r.env)
 	if r.exports, err = r.exportsAt(r.rank); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *resolution) checkConfig() error {
 
 func (r *resolution) resolveRank() error {
 	if r.rankFromEnv || !r.rankGiven {
-		id, warnings, err := rankenv.Resolve(os.LookupEnv)
+		id, warnings, err := rankenv.Resolve(r.env)
 		if err != nil && r.rankFromEnv {
 			return err
 		}
@@ -233,14 +233,14 @@ func (r *resolution) plan() plan.Settings {
 		stalls[string(g)] = d
 	}
 	detection := detect.Options{
-		GPUIdentity: r.detection.GPUIdentity, NvidiaSMI: r.detection.NvidiaSMI, NvidiaSMITimeout: r.detection.NvidiaSMITimeout,
+		Lookup: r.env, GPUIdentity: r.detection.GPUIdentity, NvidiaSMI: r.detection.NvidiaSMI, NvidiaSMITimeout: r.detection.NvidiaSMITimeout,
 		ProcessStart: r.detection.ProcessStart,
 	}
 	if r.detection.SlurmNewer {
 		detection.Slurm = detect.SlurmNewer
 	}
 	return plan.Settings{
-		Service: cfg.ServiceName, RunID: r.runID, SharedRunID: cfg.RunID, Version: Version, Rank: r.rank, WorldSize: r.worldSize,
+		Env: r.env, Service: cfg.ServiceName, RunID: r.runID, SharedRunID: cfg.RunID, Version: Version, Rank: r.rank, WorldSize: r.worldSize,
 		Exports: r.exports, Traces: cfg.TracesEnabled, Metrics: cfg.MetricsEnabled, Logs: cfg.LogsEnabled,
 		SamplerEnabled: cfg.SamplerEnabled, SampleRate: cfg.ExportSampleRate, SingleTraceID: cfg.SingleTraceID, RuntimeMetrics: cfg.RuntimeMetrics,
 		DLRank: cfg.RankAttributes != rankNVDL, NVDLRank: cfg.RankAttributes == rankNVDL || cfg.RankAttributes == rankBoth,

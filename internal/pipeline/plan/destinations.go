@@ -18,7 +18,7 @@ func (p *Plan) exporter(signal settings.Signal) string {
 	if p.ExporterSet || p.Exporter != exporterOTLP {
 		return p.Exporter
 	}
-	name, warnings := settings.ParseExporter(signal, p.env)
+	name, warnings := settings.ParseExporter(signal, p.Env)
 	p.warn(warnings)
 	return cmp.Or(name, p.Exporter)
 }
@@ -31,10 +31,10 @@ func (p *Plan) hasNoDestination(signal settings.Signal, exporter string) bool {
 	if exporter != exporterOTLP || p.Endpoint != "" {
 		return false
 	}
-	if name, _ := settings.EndpointVariable(signal, p.env); name != "" {
+	if name, _ := settings.EndpointVariable(signal, p.Env); name != "" {
 		return false
 	}
-	if name, _ := settings.ParseExporter(signal, p.env); name != "" && !p.ExporterSet {
+	if name, _ := settings.ParseExporter(signal, p.Env); name != "" && !p.ExporterSet {
 		return false
 	}
 	said := ""
@@ -42,7 +42,7 @@ func (p *Plan) hasNoDestination(signal settings.Signal, exporter string) bool {
 		said = "WithSpanExporter takes the spans only"
 	}
 	for _, other := range settings.Signals {
-		if name, alone := settings.EndpointVariable(other, p.env); alone {
+		if name, alone := settings.EndpointVariable(other, p.Env); alone {
 			said = name + " is for " + string(other) + " only"
 			break
 		}
@@ -99,7 +99,7 @@ func exporterFor[E any](p *Plan, signal settings.Signal, name string, build buil
 // standard variables of another product have no part in the export then, and its
 // keys are not sent there.
 func (p *Plan) otlp(signal settings.Signal) (settings.OTLP, error) {
-	resolved, warnings, err := settings.ParseOTLP(signal, p.Own(signal), p.env)
+	resolved, warnings, err := settings.ParseOTLP(signal, p.Own(signal), p.Env)
 	p.warn(warnings)
 	return resolved, err
 }

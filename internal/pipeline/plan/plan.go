@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -37,6 +36,8 @@ const (
 // Settings are what the configuration, the options and the launcher say about one
 // set-up. Zero sizes and times mean the OTEL_* variable, else the default.
 type Settings struct {
+	Env settings.Lookup // of the set-up, which has read it once
+
 	// What this process is.
 	Service, RunID  string
 	SharedRunID     string // RunID when other processes can know it, "" when it was drawn here
@@ -103,7 +104,6 @@ type Plan struct {
 	metrics *metricpipe.Settings
 	logs    *logpipe.Settings
 
-	env     settings.Lookup
 	restore func()            // gives OpenTelemetry's error handler back
 	output  *wholeline.Writer // of the console exporters, opened at the first need
 	where   string
@@ -116,7 +116,7 @@ type Plan struct {
 }
 
 func newPlan(s Settings) *Plan {
-	return &Plan{Settings: s, env: os.LookupEnv, restore: func() {}, lastErrors: pipeline.LastErrors{},
+	return &Plan{Settings: s, restore: func() {}, lastErrors: pipeline.LastErrors{},
 		destinations: map[settings.Signal]string{}, off: map[settings.Signal]string{}}
 }
 

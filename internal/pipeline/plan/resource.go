@@ -26,7 +26,7 @@ const distroName = "nemo-lens"
 // name have been decided by the same order before, and the process is no matter
 // of opinion.
 func (p *Plan) resource() *resource.Resource {
-	inherited, warnings := settings.ResourceAttributes(p.env)
+	inherited, warnings := settings.ResourceAttributes(p.Env)
 	p.warn(warnings)
 	detected, warnings := detect.Detect(p.Detection)
 	p.warn(warnings)
@@ -37,7 +37,7 @@ func (p *Plan) resource() *resource.Resource {
 		semconv.TelemetryDistroNameKey.String(distroName), semconv.TelemetryDistroVersionKey.String(p.Version),
 		semconv.ServiceVersionKey.String(cmp.Or(programVersion(), p.Version)),
 		semconv.ServiceInstanceIDKey.String(identity.InstanceID(p.RunID, p.Rank)))
-	if name, _ := envtext.First(p.env, "DEPLOYMENT_ENV", "ENVIRONMENT"); name != "" {
+	if name, _ := envtext.First(p.Env, "DEPLOYMENT_ENV", "ENVIRONMENT"); name != "" {
 		found = append(found, semconv.DeploymentEnvironmentKey.String(name))
 	}
 	found = append(found, detected...)

@@ -91,7 +91,7 @@ func (r *Running) Shutdown(ctx context.Context) error {
 }
 
 func (p *Plan) propagator() propagation.TextMapPropagator {
-	propagators, warnings := settings.ParsePropagators(p.env)
+	propagators, warnings := settings.ParsePropagators(p.Env)
 	p.warn(warnings)
 	return propagators.TextMap()
 }

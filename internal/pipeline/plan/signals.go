@@ -35,14 +35,14 @@ func (p *Plan) planTraces(ctx context.Context, res *resource.Resource) error {
 	s := &pipeline.TraceSettings{
 		Log: p.Log, Resource: res, IDs: p.ids(), Scoped: p.Scoped, Processors: p.Processors,
 	}
-	chosen, warnings := settings.ParseSampler(p.env)
+	chosen, warnings := settings.ParseSampler(p.Env)
 	s.Sampler = chosen.SDK()
 	if p.SamplerEnabled {
 		s.Sampler = sampler.NewSampler(p.Rank, p.SampleRate, s.Sampler)
 	}
-	limits, more := settings.ParseSpanLimits(p.env)
+	limits, more := settings.ParseSpanLimits(p.Env)
 	s.Limits, warnings = limits, append(warnings, more...)
-	sizes, more := settings.ParseBatch(p.env)
+	sizes, more := settings.ParseBatch(p.Env)
 	p.warn(append(warnings, more...))
 	s.Batch = queue.Config{
 		QueueSize: cmp.Or(p.QueueSize, sizes.MaxQueueSize), BatchSize: cmp.Or(p.BatchSize, sizes.MaxExportBatchSize),
@@ -83,7 +83,7 @@ func (p *Plan) guardedViews(e sdktrace.SpanExporter) pipeline.SpanExporter {
 func (p *Plan) ids() sdktrace.IDGenerator {
 	if p.SingleTraceID {
 		// RunID is empty where the id was drawn here, which nobody else knows.
-		seed, ok := identity.TraceSeed(p.SharedRunID, p.env)
+		seed, ok := identity.TraceSeed(p.SharedRunID, p.Env)
 		if ok {
 			return identity.FixedTraceID(identity.TraceID(seed))
 		}
@@ -99,12 +99,12 @@ func (p *Plan) planMetrics(ctx context.Context, res *resource.Resource) error {
 		return nil
 	}
 	s := &metricpipe.Settings{Log: p.Log, Resource: res, Readers: p.Readers}
-	interval, warnings := settings.MetricInterval(p.env)
-	timeout, more := settings.MetricTimeout(p.env)
+	interval, warnings := settings.MetricInterval(p.Env)
+	timeout, more := settings.MetricTimeout(p.Env)
 	warnings = append(warnings, more...)
-	temporality, more := settings.TemporalityPreference(p.env)
+	temporality, more := settings.TemporalityPreference(p.Env)
 	warnings = append(warnings, more...)
-	aggregation, more := settings.HistogramAggregation(p.env)
+	aggregation, more := settings.HistogramAggregation(p.Env)
 	p.warn(append(warnings, more...))
 	s.Interval, s.Timeout = interval, timeout
 	p.metrics = s
@@ -130,7 +130,7 @@ func (p *Plan) planLogs(ctx context.Context, res *resource.Resource) error {
 	if p.hasNoDestination(settings.Logs, exporter) {
 		return nil
 	}
-	sizes, warnings := settings.ParseLogBatch(p.env)
+	sizes, warnings := settings.ParseLogBatch(p.Env)
 	p.warn(warnings)
 	s := &logpipe.Settings{Log: p.Log, Resource: res, Batch: queue.Config{
 		QueueSize: sizes.MaxQueueSize, BatchSize: sizes.MaxExportBatchSize,

@@ -30,7 +30,7 @@ func (p *Plan) openFlight() *flight.Recorder {
 	host, _ := os.Hostname()
 	file, err := flight.Open(flight.Options{
 		Dir: p.FlightDir, RunID: p.RunID, Host: host, Service: p.Service,
-		Rank: p.Rank, WorldSize: p.WorldSize, Restart: restarts(p.env),
+		Rank: p.Rank, WorldSize: p.WorldSize, Restart: restarts(p.Env),
 		Redact:  func(key string) bool { return redact.Key(key, p.Strict) },
 		OnFault: func(err error) { p.Log.Warn("flight recorder", "lens: "+err.Error()) },
 	})
