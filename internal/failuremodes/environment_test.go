@@ -501,7 +501,8 @@ func TestC19AZeroShutdownTimeoutEnds(t *testing.T) {
 	require.Less(t, p.took, 5*time.Second+slack)
 }
 
-// The SDK reads OTEL_RESOURCE_ATTRIBUTES itself and complains through the error handler.
+// The SDK reads OTEL_RESOURCE_ATTRIBUTES itself, once for each signal, and complains
+// through the error handler about what lens has said already.
 var badResource = program("C9 logger", func() {
 	h := mustSetUp(lens.WithLogger(slog.New(slog.NewTextHandler(os.Stdout, nil))))
 	makeSpans(1)
@@ -516,5 +517,6 @@ func TestC9NothingIsSaidPastTheLogger(t *testing.T) {
 	require.Zero(t, p.status(t), &p.stderr)
 	require.Empty(t, p.stderr.String())
 	require.Contains(t, p.stdout.String(), "OTEL_RESOURCE_ATTRIBUTES")
+	require.Equal(t, 1, strings.Count(p.stdout.String(), "level=WARN"), &p.stdout)
 	require.Equal(t, "blue", s.Spans()[0].Resource["team"])
 }

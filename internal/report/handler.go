@@ -91,7 +91,7 @@ func (h *handler) remove() {
 // Handle implements otel.ErrorHandler. It never panics and never blocks on
 // another goroutine, other than in the program's own handler.
 func (h *handler) Handle(err error) {
-	if err == nil || h.inside.Load() > 0 && reentered() {
+	if err == nil || h.inside.Load() > 0 && reentered() || aboutResource(err) {
 		return
 	}
 	h.inside.Add(1)

@@ -96,7 +96,7 @@ func New(s Settings) *Pipeline {
 	for _, sp := range p.others {
 		opts = append(opts, sdklog.WithProcessor(sp))
 	}
-	p.Provider = LoggerProvider{sdklog.NewLoggerProvider(opts...)}
+	report.MergingResource(func() { p.Provider = LoggerProvider{sdklog.NewLoggerProvider(opts...)} })
 	return p
 }
 

@@ -66,7 +66,7 @@ func New(s Settings) *Pipeline {
 	for _, r := range p.others {
 		opts = append(opts, sdkmetric.WithReader(r))
 	}
-	p.Provider = &MeterProvider{sdkmetric.NewMeterProvider(opts...), callbacks}
+	report.MergingResource(func() { p.Provider = &MeterProvider{sdkmetric.NewMeterProvider(opts...), callbacks} })
 	if p.sender != nil {
 		go p.sender.work(s.Interval)
 	}
