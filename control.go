@@ -169,7 +169,7 @@ func openSpanView(s OpenSpan, now time.Time) control.OpenSpan {
 	if s.ParentSpanID.IsValid() {
 		o.ParentID = s.ParentSpanID.String()
 	}
-	// The program may have set attributes past lens's filter.
+	// The application may have set attributes past lens's filter.
 	for _, kv := range privateCopy(s.Attributes) {
 		if o.Attributes == nil {
 			o.Attributes = map[string]any{}

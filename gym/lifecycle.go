@@ -152,7 +152,7 @@ func initialize(o *initOptions) (t *telemetry) {
 	if h.IsExporting() {
 		t.handle = h
 		t.useMetrics()
-		slog.Info("gym: using the telemetry that the program has set up", "server", o.serverName,
+		slog.Info("gym: using the telemetry that the application has set up", "server", o.serverName,
 			"exporting", h.IsExporting(), "run_id", h.RunID(), "groups", lens.EnabledSpanGroups().String())
 		return t
 	}
@@ -176,7 +176,7 @@ func initialize(o *initOptions) (t *telemetry) {
 		lens.WithRank(0, 1), all, lens.WithResourceAttributes(attrs...),
 	}, o.lens)...)
 	if errors.Is(err, lens.ErrAlreadySetUp) {
-		slog.Info("gym: the program has set lens up itself, so that this process exports nothing")
+		slog.Info("gym: the application has set lens up itself, so that this process exports nothing")
 		return nil
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ var (
 )
 
 // RegisterFailureKinds makes the kinds values of their own in
-// gym.rollout.completed_total. Call it when the program starts.
+// gym.rollout.completed_total. Call it when the application starts.
 func RegisterFailureKinds(kinds ...string) {
 	for _, k := range kinds {
 		failureKinds.Store(k, true)

@@ -126,6 +126,6 @@ func logWarning(l *slog.Logger, text string, args ...any) {
 	if l == nil {
 		l = stderrLogger()
 	}
-	defer func() { _ = recover() }() // the handler is the program's
+	defer func() { _ = recover() }() // the handler is the application's
 	l.Log(context.Background(), slog.LevelWarn, text, args...)
 }

@@ -31,7 +31,7 @@ type exporting struct {
 }
 
 // WithLevel exports records of this level and above, INFO without it. A
-// *slog.LevelVar can be changed while the program runs.
+// *slog.LevelVar can be changed while the application runs.
 func WithLevel(l slog.Leveler) ExportOption {
 	return func(e *exporting) {
 		if l != nil {

@@ -14,7 +14,7 @@ const (
 	// Source: NeMo Lens, all versions (without a constant)
 	ServiceNameKey = attribute.Key("service.name")
 
-	// ServiceVersionKey is "service.version": the version of the program; that of
+	// ServiceVersionKey is "service.version": the version of the application; that of
 	// the library in NeMo Lens.
 	//
 	// Type: string

@@ -34,7 +34,7 @@
 // somebody truncates the file, when a file system that copies on write is full,
 // when a network file system goes away. Every store runs with
 // debug.SetPanicOnFault: the fault is a panic that ends in this package, the
-// recorder stops for good, and the program goes on. A file that is deleted or
+// recorder stops for good, and the application goes on. A file that is deleted or
 // truncated is noticed with the next sign of life, too, and said.
 //
 // A store can wait while the kernel writes the page to a slow disk. A directory in

@@ -67,14 +67,14 @@ func elasticRunID(lookup envtext.Lookup) string {
 // NewRunID returns 12 random lower-case hex digits.
 func NewRunID() string {
 	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
 	return hex.EncodeToString(b[:])
 }
 
 // instance is drawn once for each process. A child of os/exec draws its own.
 var instance = sync.OnceValue(func() string {
 	var b [4]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the process instead
 	return hex.EncodeToString(b[:])
 })
 

@@ -159,6 +159,6 @@ func (q *Queue[T]) tell() {
 }
 
 func (q *Queue[T]) callOnLoss(loss *outcome.LossError) {
-	defer func() { _ = recover() }() // the program's callback must not end the program
+	defer func() { _ = recover() }() // the application's callback must not end the application
 	q.cfg.OnLoss(loss)
 }

@@ -32,7 +32,7 @@ func (p *Provider) CloseAll(ctx context.Context) int {
 	var ended atomic.Int64
 	if p.open.closing.CompareAndSwap(false, true) {
 		spans := p.open.all(true)
-		// A processor of the program may make the end wait, longer than ctx.
+		// A processor of the application may make the end wait, longer than ctx.
 		go func() {
 			defer close(p.open.closed)
 			p.closeSpans(ctx, spans, &ended)

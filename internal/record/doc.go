@@ -21,10 +21,10 @@
 // Everything exported is safe for concurrent use. What a span holds does not
 // change after it ended, and is then read without a lock.
 //
-// # Code of the program
+// # Code of the application
 //
-// Samplers, id generators, span processors and contexts of the program may
-// panic or answer nonsense: the program goes on, and [Provider.Faults] counts
+// Samplers, id generators, span processors and contexts of the application may
+// panic or answer nonsense: the application goes on, and [Provider.Faults] counts
 // it. A context whose Value calls itself without end cannot be survived,
 // because the language has no way to; one whose Value starts a span is.
 package record

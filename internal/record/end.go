@@ -47,7 +47,7 @@ func (s *Span) end(tick int64, stamp time.Time) bool {
 	}
 	p := s.tracer.provider
 	if s.more != nil && s.more.rare != nil && s.more.endTask != nil {
-		// Not the program's code, and it takes no lock of ours.
+		// Not the application's code, and it takes no lock of ours.
 		s.more.endTask()
 		s.more.endTask = nil
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/nemo-lens/lens/internal/identity"
 )
 
-// newIDs makes the ids of a span. Without a generator of the program they are
+// newIDs makes the ids of a span. Without a generator of the application they are
 // random, from a source that takes no lock.
 func (p *Provider) newIDs(ctx context.Context, in trace.TraceID) (trace.TraceID, trace.SpanID) {
 	if p.ids != nil {

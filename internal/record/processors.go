@@ -10,7 +10,7 @@ import (
 	"github.com/nemo-lens/lens/internal/queue/outcome"
 )
 
-// processors are those of the program, kept away from the program's spans: a
+// processors are those of the application, kept away from the application's spans: a
 // panic is caught and said, and a flush or shutdown that does not come back is
 // left alone when its context is done.
 type processors struct{ all []guarded }

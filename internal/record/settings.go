@@ -66,7 +66,7 @@ type Watcher interface {
 	SpanClosed(s *Span, slot int32)
 }
 
-// Fault is a kind of trouble with code of the program.
+// Fault is a kind of trouble with code of the application.
 type Fault int
 
 // The faults, each with what becomes of the span.

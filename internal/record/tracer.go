@@ -75,7 +75,7 @@ func (t *Tracer) begin(ctx context.Context, group, name string, kind trace.SpanK
 	if from.local != nil {
 		from.local.addChild()
 	}
-	// What the program's own code is shown.
+	// What the application's own code is shown.
 	shown := ctx
 	if !askable {
 		shown = context.Background()

@@ -5,8 +5,8 @@
 // # Where the lines go
 //
 // To the logger given to [New]. Without one they go to standard error as text,
-// and not to slog.Default(): the default logger belongs to the program, often
-// writes to standard output, where the program's results are, and may be a
+// and not to slog.Default(): the default logger belongs to the application, often
+// writes to standard output, where the application's results are, and may be a
 // handler that makes spans.
 //
 // # Rate

@@ -24,7 +24,7 @@ import (
 // the same handler on one goroutine returns.
 type handler struct {
 	log     *Log
-	user    otel.ErrorHandler // set before set-up by the program, or nil
+	user    otel.ErrorHandler // set before set-up by the application, or nil
 	restore otel.ErrorHandler // what was set before, whatever it was
 	live    atomic.Bool
 	inside  atomic.Int64
@@ -36,7 +36,7 @@ var (
 )
 
 // Install makes l the destination of what OpenTelemetry components report as
-// errors, until restore is called. A handler that the program had set before is
+// errors, until restore is called. A handler that the application had set before is
 // still called, once for each error, with secrets taken out of the text;
 // errors.Is and errors.As see the original. If that handler panics, it is logged.
 //
@@ -89,7 +89,7 @@ func (h *handler) remove() {
 }
 
 // Handle implements otel.ErrorHandler. It never panics and never blocks on
-// another goroutine, other than in the program's own handler.
+// another goroutine, other than in the application's own handler.
 func (h *handler) Handle(err error) {
 	if err == nil || h.inside.Load() > 0 && reentered() || aboutResource(err) {
 		return
@@ -118,7 +118,7 @@ func (h *handler) forward(err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			h.log.Warn("error handler panic", "lens: the program's OpenTelemetry error handler panicked", "panic", p)
+			h.log.Warn("error handler panic", "lens: the application's OpenTelemetry error handler panicked", "panic", p)
 		}
 	}()
 	h.user.Handle(Scrubbed(err))

@@ -62,7 +62,7 @@ func TestGlobalHandler(t *testing.T) {
 	for name, want := range map[string]struct{ stdout, stderr string }{
 		"two": {"log 1: first\nlog 2: second\n", "after both\nthrough the delegator\n"},
 		"user": {"log 1: token=[REDACTED]\nuser: token=[REDACTED] EOF is EOF: true\nuser: panic\n" +
-			"log 1: lens: the program's OpenTelemetry error handler panicked\nuser: after\n", ""},
+			"log 1: lens: the application's OpenTelemetry error handler panicked\nuser: after\n", ""},
 		"chained":   {"outer: x\nlog 1: x\nuser: x\nouter: left alone\nuser: left alone\nlog 2: y\nouter: y\nuser: y\n", ""},
 		"nested":    {"log 2: a\nuser: a\nlog 2: b\nuser: b\nuser: c\nlog 4: d\nuser: d\nlog 3: e\nuser: e\nuser: f\n", ""},
 		"cached":    {"log 1: one\nlog 2: two\n", "between\nend\n"},

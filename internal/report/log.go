@@ -109,7 +109,7 @@ func (l *Log) Recovered(kind, msg string, args ...any) {
 
 // Flush logs, for each kind with warnings that were held back and never shown,
 // one line with their number, and writes what is still queued. It is for the end
-// of the program.
+// of the application.
 func (l *Log) Flush() {
 	if l == nil {
 		return
@@ -177,7 +177,7 @@ func (l *Log) handle(rec slog.Record) {
 	_ = l.handler.Handle(context.Background(), rec)
 }
 
-// fallback says on standard error what the program's handler could not.
+// fallback says on standard error what the application's handler could not.
 func (l *Log) fallback(rec slog.Record, panicked any) {
 	defer func() { _ = recover() }()
 	rec.AddAttrs(slog.String("log_handler_panicked", Scrub(text(panicked))))

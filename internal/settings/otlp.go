@@ -128,7 +128,7 @@ func EndpointVariable(signal Signal, lookup Lookup) (name string, alone bool) {
 //
 // Headers. A comma-separated list of key=value, values percent-encoded; see
 // [ParseHeaders]. They belong to the endpoint of these variables, or to the default one
-// on this host. When the program has an endpoint of its own none of them is read, so
+// on this host. When the application has an endpoint of its own none of them is read, so
 // that a vendor's key never reaches another receiver.
 //
 // The error joins one error for each text that cannot be guessed. The settings

@@ -9,7 +9,7 @@
 //     becomes a STRINGSLICE.
 //   - A time outside the years 1 to 9998 is written as the nearest one inside.
 //   - A failed write costs its own line only, and is an error: a closed pipe does
-//     not end the program, and after a full disk has space again the next line is
+//     not end the application, and after a full disk has space again the next line is
 //     whole.
 //   - Lines of any size stay whole, also when several processes share the pipe
 //     (see internal/export/wholeline).

@@ -86,7 +86,7 @@ func (e *exporter) repaired(spans []sdktrace.ReadOnlySpan) (out []sdktrace.ReadO
 	return out, unread
 }
 
-// fix returns a copy of s, or nil when s needs no repair. A span is the SDK's or the program's:
+// fix returns a copy of s, or nil when s needs no repair. A span is the SDK's or the application's:
 // reading one that is not whole can panic, which costs that one.
 func (e *exporter) fix(s sdktrace.ReadOnlySpan, group *cleaned) (fixed *span, err error) {
 	if own, ok := s.(*record.Span); ok && own != nil && e.limits.isPlain(own, group) {

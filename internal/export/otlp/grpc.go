@@ -109,7 +109,7 @@ func (s *grpcSender) prepare(request proto.Message) (attempt, error) {
 // call makes one call with the headers and options of the settings. Its error is of
 // type *failure.
 func (s *grpcSender) call(ctx context.Context, invoke func(context.Context, ...grpc.CallOption) error) error {
-	// This replaces metadata that the context brought from the program's own
+	// This replaces metadata that the context brought from the application's own
 	// calls, which is none of the receiver's business.
 	ctx = metadata.NewOutgoingContext(ctx, s.headers)
 	var header, trailer metadata.MD

@@ -40,7 +40,7 @@ func newUpstream(conn *grpc.ClientConn, s *grpcSender) (*upstream, error) {
 
 // speaksUp reports whether OpenTelemetry's client would do more with the environment
 // than read what it is then told otherwise. It prints the text of a variable that it
-// cannot parse, passwords included and whichever logger the program has chosen; it opens
+// cannot parse, passwords included and whichever logger the application has chosen; it opens
 // the files that are named there, without a limit, and waits for what is no file; and it
 // makes metrics of its own. The variables may be another product's.
 func speaksUp(getenv func(string) string) bool {

@@ -22,7 +22,7 @@ func appendLine(to []byte, m proto.Message) ([]byte, error) {
 
 // appendHexIDs appends JSON from protojson with the ids in hexadecimal, and without
 // the blanks that it puts between tokens at random. Names of members are those of
-// fields, never text of the program, which is always a value.
+// fields, never text of the application, which is always a value.
 func appendHexIDs(to, text []byte) ([]byte, error) {
 	id := false // the value to come is one
 	for i := 0; i < len(text); {

@@ -214,7 +214,7 @@ func isOuter(env environ, winner, c claim) bool {
 }
 
 // isShell reports whether SLURM_PROCID comes from a batch script, an interactive
-// step or a terminal instead of a task that runs the program.
+// step or a terminal instead of a task that runs the application.
 func isShell(env environ) bool {
 	if isTerminal(env) {
 		return true

@@ -17,7 +17,7 @@ func (p *Pipeline) export(ctx context.Context, records []sdklog.Record) (err err
 		err = guard.Split(ctx, what, len(records), func(from, to int) error { return p.call(ctx, records[from:to:to]) })
 	})
 	lost := outcome.Lost(err, len(records))
-	// The program's own logger may export through this very queue.
+	// The application's own logger may export through this very queue.
 	reentry.Do(func() {
 		switch {
 		case lost > 0: // the queue says it

@@ -12,7 +12,7 @@ import (
 	"github.com/nemo-lens/lens/internal/report"
 )
 
-// foreign keeps what a processor of the program does wrong away from the program that
+// foreign keeps what a processor of the application does wrong away from the application that
 // logs: a panic is caught and said, and a call that does not come back is left alone
 // when its context is done.
 type foreign struct {

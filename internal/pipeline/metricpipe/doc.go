@@ -2,7 +2,7 @@
 // collects at an interval, and knows the fate of every data point that it collected.
 //
 // It does the work of the SDK's periodic reader, because that one waits for a hanging
-// exporter when it is shut down, whatever the context says, ends the program when a
+// exporter when it is shut down, whatever the context says, ends the application when a
 // callback panics, throws a whole collection away when one callback returns an error,
 // and keeps no count of what was not delivered. Here:
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/nemo-lens/lens/internal/report"
 )
 
-// foreign keeps what a reader of the program does wrong away from the others: a panic
+// foreign keeps what a reader of the application does wrong away from the others: a panic
 // is an error, and a call that does not come back is left alone when its context is
 // done.
 type foreign struct{ sdkmetric.Reader }

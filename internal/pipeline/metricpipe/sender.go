@@ -52,7 +52,7 @@ func newSender(set Settings, end *queue.Ending, collected chan struct{}) *sender
 	return s
 }
 
-// temporality asks the exporter, which may be the program's.
+// temporality asks the exporter, which may be the application's.
 func (s *sender) temporality(k sdkmetric.InstrumentKind) (t metricdata.Temporality) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -103,7 +103,7 @@ func (s *sender) collect(budget time.Duration) *metricdata.ResourceMetrics {
 	ctx, cancel := context.WithTimeout(withBudget(s.end.Context(), budget), s.timeout)
 	defer cancel()
 	rm := &metricdata.ResourceMetrics{}
-	// Views and exemplar filters are the program's. On a goroutine of its own one that
+	// Views and exemplar filters are the application's. On a goroutine of its own one that
 	// hangs does not keep the worker from ending; callbacks have a guard of their own.
 	err, returned := outcome.Call(s.end.Context(), "collecting the metrics", func() error {
 		s.turn <- struct{}{} // one at a time

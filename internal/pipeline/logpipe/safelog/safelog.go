@@ -1,6 +1,6 @@
-// Package safelog keeps what values do in their own methods away from the program
+// Package safelog keeps what values do in their own methods away from the application
 // that logs them: an Error method that panics, as that of a typed nil does, costs its
-// text and neither the record nor the program.
+// text and neither the record nor the application.
 package safelog
 
 import (
