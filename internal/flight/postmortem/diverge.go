@@ -14,9 +14,14 @@ type Divergence struct {
 	Behind, Ahead []*Process
 }
 
+// item is a span of a step, the same in all processes.
+type item struct {
+	step int64
+	name string
+}
+
 // diverge looks for the first span of a step that not all processes have finished.
-// Spans of one step come in the order in which one process finished them. Processes
-// that know no steps are left out.
+// Processes that know no steps are left out.
 func (r *Report) diverge() {
 	var with []*Process
 	for _, p := range r.Processes {
@@ -28,40 +33,11 @@ func (r *Report) diverge() {
 		return
 	}
 	// Whoever is in a later step has finished the earlier ones.
-	first := with[0].maxStep
+	first, last := with[0].maxStep, with[0].maxStep
 	for _, p := range with {
-		first = min(first, p.maxStep)
+		first, last = min(first, p.maxStep), max(last, p.maxStep)
 	}
-	type item struct {
-		step int64
-		name string
-	}
-	position := map[item]int{}
-	done := map[item]map[*Process]bool{}
-	for _, p := range with {
-		n := 0
-		for _, s := range p.steps {
-			if s.step < first {
-				continue
-			}
-			it := item{s.step, s.name}
-			if done[it] == nil {
-				done[it] = map[*Process]bool{}
-			}
-			if at, ok := position[it]; !ok || n > at { // fewer are before it where some were overwritten
-				position[it] = n
-			}
-			done[it][p] = true
-			n++
-		}
-	}
-	var items []item
-	for it := range done {
-		items = append(items, it)
-	}
-	slices.SortFunc(items, func(a, b item) int {
-		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(position[a], position[b]), cmp.Compare(a.name, b.name))
-	})
+	items, done := finished(with, first)
 	for _, it := range items {
 		d := &Divergence{Span: it.name, Step: it.step}
 		for _, p := range with {
@@ -79,10 +55,6 @@ func (r *Report) diverge() {
 	}
 	// No span of a step has finished by some alone; a process may have begun a step
 	// that others have not.
-	last := first
-	for _, p := range with {
-		last = max(last, p.maxStep)
-	}
 	if last == first {
 		return
 	}
@@ -95,6 +67,33 @@ func (r *Report) diverge() {
 		}
 	}
 	r.Diverged = d
+}
+
+// finished returns what any process has finished from the step first on, in the order in
+// which one process finished the spans of a step, and who has finished each.
+func finished(processes []*Process, first int64) (items []item, done map[item]map[*Process]bool) {
+	position := map[item]int{}
+	done = map[item]map[*Process]bool{}
+	for _, p := range processes {
+		n := 0
+		for _, s := range p.steps {
+			if s.step < first {
+				continue
+			}
+			it := item{s.step, s.name}
+			if done[it] == nil {
+				done[it] = map[*Process]bool{}
+				items = append(items, it)
+			}
+			position[it] = max(position[it], n) // fewer are before it where some were overwritten
+			done[it][p] = true
+			n++
+		}
+	}
+	slices.SortFunc(items, func(a, b item) int {
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(position[a], position[b]), cmp.Compare(a.name, b.name))
+	})
+	return items, done
 }
 
 // odd are those that differ from the most.
