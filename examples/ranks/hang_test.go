@@ -55,6 +55,10 @@ func TestWhoHangsAndWhere(t *testing.T) {
 	// All of them at once: a rank that sees another die would end in order.
 	for _, cmd := range cmds {
 		require.NoError(t, cmd.Process.Signal(syscall.SIGSTOP))
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil) // until no thread of it runs
+		require.NoError(t, err)
+		require.True(t, status.Stopped())
 	}
 	for _, cmd := range cmds {
 		require.NoError(t, cmd.Process.Kill())

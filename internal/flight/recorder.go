@@ -227,7 +227,7 @@ func (r *Recorder) half(at int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&r.mem[at]))
 }
 
-func (r *Recorder) store(at int, v uint64) { r.word(at).Store(v) }
+func (r *Recorder) store(at int, v uint64) { publish(r.word(at), v) }
 
 // faulted is deferred by everything that touches the file, with what
 // debug.SetPanicOnFault returned.
@@ -277,7 +277,7 @@ func (r *Recorder) Begin(s *Start) (slot int32) {
 	at := headerSize + int(index)*slotSize
 	b := (*[slotSize]byte)(r.mem[at:])
 	sequence := r.word(at + sSequence)
-	before := sequence.Load()
+	before := binary.NativeEndian.Uint64(b[sSequence:]) // nobody else has the slot
 	publish(sequence, before+1)
 
 	n := binary.NativeEndian
@@ -310,8 +310,7 @@ func (r *Recorder) SetAttributes(slot int32, attrs []attribute.KeyValue) {
 	at := headerSize + int(slot-1)*slotSize
 	b := r.mem[at : at+slotSize : at+slotSize]
 	end := sPayload + int(b[sNameLen]) + int(b[sGroupLen])
-	length := r.half(at + sAttributes)
-	length.Store(r.appendAll(b, end, length.Load(), attrs))
+	publishHalf(r.half(at+sAttributes), r.appendAll(b, end, binary.NativeEndian.Uint32(b[sAttributes:]), attrs))
 }
 
 // End records that the span in the slot has ended, at Unix nanoseconds. It must be

@@ -57,5 +57,5 @@ func (r *Recorder) take(hint uint32) (index uint32, ok bool) {
 func (r *Recorder) giveBack(index uint32) {
 	sh := &r.shards[index/r.perShard]
 	at := sh.given.Add(1) - 1
-	publish(&sh.cells[at&uint64(len(sh.cells)-1)], at<<cellShift|uint64(index%r.perShard))
+	release(&sh.cells[at&uint64(len(sh.cells)-1)], at<<cellShift|uint64(index%r.perShard))
 }
